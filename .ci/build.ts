@@ -1,0 +1,52 @@
+/** Bundles `src` into `dist/`: one entry for the command, one for the library, heavy packages in chunks of their own. */
+import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const dist = join(root, "dist");
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+
+rmSync(dist, { recursive: true, force: true });
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: { main: "src/cli/main.ts", index: "src/index.ts" },
+  outdir: dist,
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node22.18",
+  minifySyntax: true,
+  minifyWhitespace: true,
+  keepNames: false,
+  chunkNames: "chunks/[name]-[hash]",
+  external: ["openai", "@vscode/ripgrep"],
+  define: { "process.env.FLOW_VERSION": JSON.stringify(version) },
+  // CommonJS packages inside the ES bundle (ajv, picomatch) reach Node's own modules by `require`.
+  banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
+  metafile: true,
+  logLevel: "warning",
+});
+copyFileSync(join(root, "src/cli/launcher.cjs"), join(dist, "flow.cjs"));
+chmodSync(join(dist, "flow.cjs"), 0o755);
+writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), licences(Object.keys(metafile.inputs)));
+
+/** The licence text of every package whose code the bundle holds. */
+function licences(inputs: readonly string[]): string {
+  const folders = new Set(inputs.flatMap((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []));
+  return [...folders]
+    .sort()
+    .map((folder) => {
+      const { name, version: packageVersion, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
+        name: string;
+        version: string;
+        license: string;
+      };
+      const file = ["LICENSE", "LICENSE.md", "license", "LICENCE", "LICENSE.txt"].map((it) => join(root, folder, it)).find((it) => existsSync(it));
+      const text = file === undefined ? "" : readFileSync(file, "utf8").trim();
+      return `${name} ${packageVersion} (${license})\n${text}\n`;
+    })
+    .join("\n----------------------------------------\n\n");
+}

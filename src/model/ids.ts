@@ -1,0 +1,18 @@
+/** Step ids, input, variable and output names. Prototype names match too and are refused by {@link isReservedName}. */
+export const namePattern: RegExp = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+
+const reserved = new Set(
+  Object.getOwnPropertyNames(Object.prototype)
+    .map((name) => name.toLowerCase())
+    .concat("prototype"),
+);
+
+/** `constructor`, `__proto__`, `toString` …: names every JavaScript object inherits. */
+export function isReservedName(name: string): boolean {
+  return reserved.has(name.toLowerCase());
+}
+
+/** The path of a step inside the scope at `scope` (empty for the workflow's own). */
+export function stepPath(scope: string, id: string): string {
+  return scope === "" ? id : `${scope}/${id}`;
+}
