@@ -1,0 +1,243 @@
+import type { AgentEvent, Event, RunEvent, StepEvent } from "../model/event.ts";
+import { addUsage, type Block, noUsage, type Usage } from "../model/message.ts";
+import type { Failure, SeenValue, SkipReason, StepOutcome } from "../model/outcome.ts";
+import { unreachable } from "../model/result.ts";
+import { cut, pad } from "./display.ts";
+import { count, duration, money, oneLine, two } from "./words.ts";
+
+export interface ProgressOptions {
+  /** Characters a line may have; absent: no limit. */
+  readonly width?: number;
+  /** 1 adds turns and tool calls, 2 adds messages. */
+  readonly verbose: 0 | 1 | 2;
+}
+
+type TimedEvent = Event & { readonly time: string };
+type Progress = (event: TimedEvent) => string[];
+/** A line without its time: what it is about, and the words. */
+type Said = readonly [subject: string, words: string];
+
+const narrowestSubject = 10;
+const widestSubject = 24;
+const textLimit = 300;
+
+/** Turns events, in order, into lines of plain text: no escape codes, one event a line. */
+export function plainProgress({ width, verbose }: ProgressOptions): Progress {
+  const usage = new Map<string, Usage>();
+  let start: number | undefined;
+  let column = narrowestSubject;
+  return (event) => {
+    const time = Date.parse(event.time);
+    start ??= time;
+    if (event.type === "run.started") column = subjectWidth(event);
+    if (event.type === "agent.finished") usage.set(event.step, addUsage(usage.get(event.step) ?? noUsage, event.usage));
+    const elapsed = elapsedText(time - start);
+    const lines = say(event, verbose, usage).map(([subject, words]) => {
+      const line = `${elapsed} ${pad(oneLine(subject), column)} ${oneLine(words)}`;
+      return width === undefined ? line : cut(line, width);
+    });
+    if (event.type === "step.finished") usage.delete(event.step);
+    return lines;
+  };
+}
+
+function subjectWidth({ plan }: Extract<Event, { type: "run.started" }>): number {
+  if ("blob" in plan) return narrowestSubject;
+  const ids = plan.workflows[plan.root]?.scope.steps.map((step) => step.id.length) ?? [];
+  return Math.min(
+    widestSubject,
+    ids.reduce((a, b) => Math.max(a, b), narrowestSubject),
+  );
+}
+
+/** `00:04.4`, with hours in front when there are any. */
+function elapsedText(ms: number): string {
+  const tenths = Math.max(0, Math.floor(ms / 100));
+  const seconds = Math.floor(tenths / 10);
+  const hours = Math.floor(seconds / 3600);
+  const clock = `${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.${tenths % 10}`;
+  return hours > 0 ? `${hours}:${clock}` : clock;
+}
+
+function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usage>): Said[] {
+  switch (event.type) {
+    case "run.started":
+    case "run.finished":
+      return sayRun(event);
+    case "step.ready":
+    case "step.started":
+    case "step.attempt.started":
+    case "step.attempt.finished":
+    case "step.skipped":
+    case "step.finished":
+      return sayStep(event, usage.get(event.step));
+    case "agent.started":
+    case "agent.finished":
+    case "turn.started":
+    case "message":
+    case "message.delta":
+    case "turn.finished":
+    case "tool.started":
+    case "tool.finished":
+      return sayAgent(event, verbose);
+    case "diagnostic": {
+      const { severity, code, at, message } = event.diagnostic;
+      return [["flow", `${severity} ${code} ${at.file}:${at.line}:${at.column} ${message}`]];
+    }
+    default:
+      return unreachable(event);
+  }
+}
+
+function sayRun(event: RunEvent): Said[] {
+  if (event.type === "run.started") {
+    const root = "blob" in event.plan ? undefined : event.plan.workflows[event.plan.root];
+    const steps =
+      root === undefined
+        ? ""
+        : ` (${root.scope.steps.length} step${root.scope.steps.length === 1 ? "" : "s"}${budget(root.limits.cost)})`;
+    return [["run", `${event.run} ${event.workflow}${steps}`]];
+  }
+  const why = event.error === undefined ? "" : `: ${failureText(event.error)}`;
+  return [["run", `${outcomeWord(event.outcome)} ${duration(event.duration)}${spent(event.usage)}${why}`]];
+}
+
+function budget(cost: number | undefined): string {
+  return cost === undefined ? "" : `, budget $${cost.toFixed(2)}`;
+}
+
+function sayStep(event: StepEvent, usage: Usage | undefined): Said[] {
+  const { step } = event;
+  switch (event.type) {
+    case "step.ready":
+      return [[step, "ready, waits for a free slot"]];
+    case "step.started":
+      // An agent step says who it is in `agent.started`.
+      return event.kind === "agent" ? [] : [[step, `start ${event.kind}`]];
+    case "step.attempt.started":
+      return event.attempt === 1 ? [] : [[step, `retry ${event.attempt - 1}`]];
+    case "step.attempt.finished":
+      if (event.outcome === "success") return [];
+      return [[step, `attempt ${event.attempt} ${outcomeWord(event.outcome)}${because(event.error)}`]];
+    case "step.skipped":
+      return [[step, `skipped: ${skipText(event.reason)}`]];
+    case "step.finished": {
+      const spending = usage === undefined ? "" : spent(usage);
+      const passed = event.outcome === event.conclusion ? "" : " (the run goes on: continue-on-error)";
+      const words = event.outcome === "failure" ? `failed${because(event.error)}` : outcomeWord(event.outcome);
+      const took = ` ${duration(event.duration)}${spending}`;
+      return [[step, event.outcome === "success" ? words + took : `${words}${passed}${took}`]];
+    }
+    default:
+      return unreachable(event);
+  }
+}
+
+function sayAgent(event: AgentEvent, verbose: number): Said[] {
+  const { step } = event;
+  switch (event.type) {
+    case "agent.started": {
+      const parent = event.parent === null ? "" : ` parent=${event.parent}`;
+      return [[step, `start agent=${event.name} model=${event.model}${parent}`]];
+    }
+    case "agent.finished":
+      if (event.outcome === "done" && verbose < 1) return [];
+      return [
+        [
+          step,
+          `agent ${event.outcome} after ${event.turns} turns${event.reason === "" ? "" : `: ${text(event.reason)}`}`,
+        ],
+      ];
+    case "turn.started":
+    case "message.delta":
+      return [];
+    case "message":
+      return verbose < 2
+        ? []
+        : event.message.blocks.map((block) => [step, `${event.message.role}: ${blockText(block)}`]);
+    case "turn.finished":
+      return verbose < 1
+        ? []
+        : [[step, `turn ${event.turn} ${event.stop} ${duration(event.duration)}${spent(event.usage)}`]];
+    case "tool.started":
+      return verbose < 1 ? [] : [[step, `tool ${event.name} ${text(JSON.stringify(event.args))}`]];
+    case "tool.finished":
+      return verbose < 1 ? [] : [[step, `tool ${event.name} ${toolEnd(event)}`]];
+    default:
+      return unreachable(event);
+  }
+}
+
+function toolEnd(event: Extract<AgentEvent, { type: "tool.finished" }>): string {
+  const took = duration(event.duration);
+  if (event.status === "error") return `error ${took}: ${text(event.text)}`;
+  const kept = event.file === undefined ? "" : `, the whole in ${event.file}`;
+  return `ok ${took} ${count(event.text.length)} characters${kept}`;
+}
+
+function blockText(block: Block): string {
+  switch (block.type) {
+    case "text":
+      return text(block.text);
+    case "thinking":
+      return `(thinking) ${text(block.text)}`;
+    case "call":
+      return `calls ${block.name} ${text(block.raw)}`;
+    case "result":
+      return `${block.error === true ? "error" : "result"}: ${text(block.blocks.map(blockText).join(" "))}`;
+    default:
+      return unreachable(block);
+  }
+}
+
+function text(value: string): string {
+  // Cut before cleaning too: a result may be long.
+  return cut(oneLine(value.slice(0, textLimit * 4)), textLimit);
+}
+
+function spent(usage: Usage): string {
+  const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+  return tokens === 0 && usage.cost === 0 ? "" : ` ${count(tokens)} tok ${money(usage.cost)}`;
+}
+
+function outcomeWord(outcome: StepOutcome | "waiting" | "empty"): string {
+  if (outcome === "success") return "ok";
+  return outcome === "failure" ? "failed" : outcome;
+}
+
+function because(error: Failure | undefined): string {
+  return error === undefined ? "" : ` ${failureText(error)}`;
+}
+
+/** `exit: exit code 3 (examples/a.yaml:12:5)`. */
+export function failureText({ kind, message, position }: Failure): string {
+  const place = position === undefined ? "" : ` (${position.file}:${position.line}:${position.column})`;
+  return `${kind}: ${text(message)}${place}`;
+}
+
+/** Why a step did not run, with the values its condition saw. */
+export function skipText(reason: SkipReason): string {
+  switch (reason.kind) {
+    case "condition":
+      return `${reason.condition} is false${seen(reason.saw)}`;
+    case "edge":
+      return `on the edge from ${reason.step}, ${reason.condition} is false${seen(reason.saw)}`;
+    case "needs":
+      return text(reason.message) || `it needs ${reason.step}, which ended ${reason.outcome}`;
+    case "empty":
+      return "every step in it was skipped";
+    case "cancelled":
+      return "the run was cancelled";
+    default:
+      return unreachable(reason);
+  }
+}
+
+function seen(values: readonly SeenValue[]): string {
+  if (values.length === 0) return "";
+  const pairs = values.map(
+    ({ expression, value }) =>
+      `${expression} = ${value === undefined ? "no value" : cut(oneLine(JSON.stringify(value)), 60)}`,
+  );
+  return ` (${pairs.join(", ")})`;
+}

@@ -1,0 +1,112 @@
+import type { Event } from "../model/event.ts";
+import type { Usage } from "../model/message.ts";
+import type { Failure, RunOutcome } from "../model/outcome.ts";
+import type { Paint, Palette } from "./palette.ts";
+import { count, duration, money, oneLine } from "./words.ts";
+import { failureText } from "./progress.ts";
+
+/** What the last block says, folded from a run's events by {@link observe}. */
+export interface RunFacts {
+  readonly run?: string;
+  readonly name?: string;
+  readonly provider?: string;
+  /** Steps of the workflow itself; those inside groups, items and iterations count with theirs. */
+  readonly ok: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly cancelled: number;
+  /** Steps that concluded `failure`, in the order they ended, at most a hundred. */
+  readonly failures: readonly { readonly step: string; readonly error: Failure | undefined }[];
+  readonly end?: Extract<Event, { type: "run.finished" }>;
+}
+
+export interface SummaryOptions {
+  readonly palette: Palette;
+  /** Where the log lies. */
+  readonly log?: string;
+  /** Commands worth typing next. */
+  readonly next: readonly string[];
+}
+
+const failureLimit = 100;
+
+export const noFacts: RunFacts = { ok: 0, failed: 0, skipped: 0, cancelled: 0, failures: [] };
+
+export function observe(facts: RunFacts, event: Event): RunFacts {
+  if (event.type === "run.started") return { ...facts, run: event.run, name: event.name };
+  if (event.type === "run.finished") return { ...facts, end: event };
+  if (event.type === "agent.started" && facts.provider === undefined) return { ...facts, provider: event.provider };
+  if (event.type === "step.skipped" && isOwnStep(event.step)) return { ...facts, skipped: facts.skipped + 1 };
+  return event.type === "step.finished" ? observeEnd(facts, event) : facts;
+}
+
+function observeEnd(facts: RunFacts, event: Extract<Event, { type: "step.finished" }>): RunFacts {
+  const failures =
+    event.conclusion === "failure" && facts.failures.length < failureLimit
+      ? [...facts.failures, { step: event.step, error: event.error }]
+      : facts.failures;
+  if (!isOwnStep(event.step)) return failures === facts.failures ? facts : { ...facts, failures };
+  const { conclusion } = event;
+  return {
+    ...facts,
+    failures,
+    ok: facts.ok + Number(conclusion === "success"),
+    failed: facts.failed + Number(conclusion === "failure"),
+    cancelled: facts.cancelled + Number(conclusion === "cancelled"),
+  };
+}
+
+function isOwnStep(path: string): boolean {
+  return !/[/[#]/.test(path);
+}
+
+/** The block on stderr after a run; ends in a newline. */
+export function runSummary(facts: RunFacts, { palette, log, next }: SummaryOptions): string {
+  const { end } = facts;
+  const rows: [string, string][] = [["steps", stepsText(facts)]];
+  if (end !== undefined) rows.push(["tokens", usageText(end.usage, facts.provider)]);
+  const failure = end?.outcome === "success" ? undefined : firstFailure(facts);
+  if (failure !== undefined) rows.push(["failed", failure]);
+  if (log !== undefined) rows.push(["log", log]);
+  next.forEach((command, index) => rows.push([index === 0 ? "next" : "", command]));
+  const lines = rows.map(([label, text]) => `  ${palette.dim(label.padEnd(7))} ${oneLine(text)}`);
+  return `${[heading(facts, palette), ...lines].join("\n")}\n`;
+}
+
+function heading({ end, name, run }: RunFacts, palette: Palette): string {
+  const what = [name ?? "run", run ?? ""].filter((text) => text !== "").map(oneLine);
+  if (end === undefined) return `${palette.yellow("no end")} ${what.join(" ")}`;
+  const paint = paintOf(end.outcome, palette);
+  return `${paint(palette.bold(outcomeText(end.outcome)))} ${what.join(" ")} ${duration(end.duration)}`;
+}
+
+function outcomeText(outcome: RunOutcome): string {
+  if (outcome === "success") return "ok";
+  if (outcome === "failure") return "failed";
+  return outcome === "empty" ? "empty (no step ran)" : outcome;
+}
+
+function paintOf(outcome: RunOutcome, palette: Palette): Paint {
+  if (outcome === "success") return palette.green;
+  return outcome === "waiting" ? palette.yellow : palette.red;
+}
+
+function stepsText({ ok, failed, skipped, cancelled }: RunFacts): string {
+  const parts = [`${ok} ok`, `${failed} failed`, `${skipped} skipped`];
+  return (cancelled > 0 ? [...parts, `${cancelled} cancelled`] : parts).join(", ");
+}
+
+function usageText(usage: Usage, provider: string | undefined): string {
+  const about = usage.estimated ? "about " : "";
+  const input = usage.input + usage.cacheRead + usage.cacheWrite;
+  const by = provider === undefined ? "" : ` (${provider})`;
+  return `${about}${count(input)} in, ${count(usage.output)} out, ${money(usage.cost)}${by}`;
+}
+
+/** The innermost step behind the first failure of the workflow's own steps; the run's own error when no step failed. */
+function firstFailure({ failures, end }: RunFacts): string | undefined {
+  const outer = failures.find(({ step }) => isOwnStep(step)) ?? failures[0];
+  const inner = failures.find(({ step }) => step === outer?.error?.step) ?? outer;
+  if (inner === undefined) return end?.error === undefined ? undefined : failureText(end.error);
+  return inner.error === undefined ? inner.step : `${inner.step} ${failureText(inner.error)}`;
+}

@@ -1,0 +1,32 @@
+import { visible } from "./display.ts";
+
+/** Text of a step or a model on one line: line breaks and tabs become spaces, what a terminal would obey becomes visible. */
+export function oneLine(text: string): string {
+  return visible(text.replace(/[\r\n\t]+/g, " ").trim());
+}
+
+/** `1.3k`, `20.2k`, `3.4M`. */
+export function count(value: number): string {
+  if (value < 1000) return String(value);
+  return value < 999_950 ? `${(value / 1000).toFixed(1)}k` : `${(value / 1_000_000).toFixed(1)}M`;
+}
+
+/** Milliseconds as `4.3s`, `2m 05s`, `1h 02m`. */
+export function duration(ms: number): string {
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)}s`;
+  const seconds = Math.round(ms / 1000);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}m ${two(seconds % 60)}s`;
+  return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
+}
+
+/** US dollars; null is a price nobody knows, never 0. */
+export function money(cost: number | null): string {
+  if (cost === null) return "cost unknown";
+  if (cost === 0) return "$0";
+  return cost < 0.0005 ? "<$0.001" : `$${cost.toFixed(cost < 10 ? 3 : 2)}`;
+}
+
+export function two(value: number): string {
+  return String(value).padStart(2, "0");
+}
