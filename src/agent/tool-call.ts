@@ -1,0 +1,189 @@
+import { compileSchema } from "../jsonschema/compile.ts";
+import type { SchemaIssue } from "../jsonschema/issue.ts";
+import type { AgentEvent, TurnIds } from "../model/event.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Block, Message } from "../model/message.ts";
+import { nearest } from "../model/names.ts";
+import type { Clock, Tool } from "../model/ports.ts";
+import type { Result } from "../model/result.ts";
+import { err, ok } from "../model/result.ts";
+import { parseArguments } from "./arguments.ts";
+import { capped } from "./cap.ts";
+import type { CallBlock } from "./turn.ts";
+
+/** What the calls of one message run with. */
+export interface CallSetting {
+  readonly ids: TurnIds;
+  readonly tools: readonly Tool[];
+  /** Filled as tools are called, so that no schema is compiled twice in a run. */
+  readonly validators: Map<Tool, Validator>;
+  readonly workspace: string;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** Keeps a text that is too long for the model and gives the path the model may read it at. */
+  readonly spill: (text: string) => string;
+}
+
+export type Validator = ReturnType<typeof compileSchema>;
+
+/** How long a tool that ignores its signal can hold up a cancelled run, in milliseconds. */
+const cancelGrace = 5_000;
+/** Read-only calls that run at once. */
+const parallelCalls = 16;
+const maxListedErrors = 5;
+
+/**
+ * Runs the calls of one message and answers each of them, in the model's order, in one user message. Neighbouring
+ * read-only calls run together, every other one alone and in its place. Whatever goes wrong becomes an error result
+ * the model can read. A call that was refused has no `tool.started`: nothing of it ran.
+ */
+export async function* runCalls(
+  calls: readonly CallBlock[],
+  setting: CallSetting,
+): AsyncGenerator<AgentEvent, Message> {
+  const results = new Map<CallBlock, Block>();
+  const prepared = await Promise.all(calls.map(async (call) => ({ call, ready: await prepare(call, setting) })));
+  for (const group of inGroups(prepared)) {
+    const running: Promise<Finished>[] = [];
+    for (const { call, ready } of group) {
+      if (!ready.ok) running.push(Promise.resolve(refused(call, ready.error)));
+      else if (setting.signal.aborted) running.push(Promise.resolve(refused(call, "not run: the run was cancelled")));
+      else {
+        yield { ...setting.ids, type: "tool.started", id: call.id, name: call.name, args: ready.value.args };
+        running.push(execute(call, ready.value, setting));
+      }
+    }
+    for await (const finished of asTheyFinish(running)) yield finalize(finished, setting, results);
+  }
+  return { role: "user", blocks: calls.flatMap((call) => results.get(call) ?? []) };
+}
+
+interface Ready {
+  readonly tool: Tool;
+  readonly args: JsonObject;
+}
+interface Prepared {
+  readonly call: CallBlock;
+  readonly ready: Result<Ready, string>;
+}
+interface Finished {
+  readonly call: CallBlock;
+  readonly text: Result<string, string>;
+  readonly duration: number;
+}
+
+async function prepare(call: CallBlock, { tools, validators }: CallSetting): Promise<Result<Ready, string>> {
+  const tool = tools.find(({ name }) => name === call.name);
+  if (tool === undefined) return err(unknownTool(call.name, tools));
+  const args = parseArguments(call.raw);
+  if (!args.ok) return err(`The arguments of \`${tool.name}\` were not used: ${args.error}. Call it again.`);
+  const compiling = validators.get(tool) ?? compileSchema(tool.parameters);
+  validators.set(tool, compiling);
+  const validate = await compiling;
+  if (!validate.ok) return err(`\`${tool.name}\` cannot be called: its parameters\n${listErrors(validate.error)}`);
+  const errors = validate.value(args.value);
+  if (errors.length === 0) return ok({ tool, args: args.value });
+  return err(`The arguments of \`${tool.name}\` do not fit its parameters:\n${listErrors(errors)}`);
+}
+
+function unknownTool(name: string, tools: readonly Tool[]): string {
+  const names = tools.map((tool) => tool.name).sort();
+  const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name;
+  const near = nearest(name, names);
+  const hint = near === undefined ? "" : ` Did you mean \`${near}\`?`;
+  const offer = names.length === 0 ? "No tool is on offer." : `On offer: ${names.join(", ")}.`;
+  return `There is no tool \`${shown}\`.${hint} ${offer}`;
+}
+
+/** At most five, one a line, each with its place as a JSON pointer. */
+export function listErrors(errors: readonly SchemaIssue[]): string {
+  const lines = errors.slice(0, maxListedErrors).map(({ path, message }) => {
+    const place = path.map((key) => `/${key}`).join("");
+    return place === "" ? `- ${message}` : `- ${place}: ${message}`;
+  });
+  if (errors.length > maxListedErrors) lines.push(`- and ${errors.length - maxListedErrors} more`);
+  return lines.join("\n");
+}
+
+function inGroups(prepared: readonly Prepared[]): Prepared[][] {
+  const groups: Prepared[][] = [];
+  for (const one of prepared) {
+    const group = groups.at(-1);
+    if (group !== undefined && isReadOnly(one) && group.every(isReadOnly) && group.length < parallelCalls) {
+      group.push(one);
+    } else groups.push([one]);
+  }
+  return groups;
+}
+
+function isReadOnly({ ready }: Prepared): boolean {
+  return !ready.ok || ready.value.tool.readOnly;
+}
+
+function refused(call: CallBlock, why: string): Finished {
+  return { call, text: err(why), duration: 0 };
+}
+
+async function execute(call: CallBlock, { tool, args }: Ready, setting: CallSetting): Promise<Finished> {
+  const { clock, signal, workspace } = setting;
+  const start = clock.monotonic();
+  let text: Result<string, string>;
+  try {
+    const output = await orAbandoned(tool.run(args, { workspace, signal }), { clock, signal });
+    text = output.ok ? ok(textOf(output.value.blocks)) : output;
+  } catch (error) {
+    text = err(`\`${tool.name}\` failed: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return { call, text, duration: clock.monotonic() - start };
+}
+
+/** The work's own end; after a cancel it is waited for only for the grace, so that a deaf tool cannot hold the run. */
+function orAbandoned<T>(work: Promise<T>, { clock, signal }: Pick<CallSetting, "clock" | "signal">): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let stopTimer: (() => void) | undefined;
+    const onAbort = (): void => {
+      stopTimer = clock.after(cancelGrace, () => reject(new Error("it did not stop when the run was cancelled")));
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    const settled = (): void => {
+      signal.removeEventListener("abort", onAbort);
+      stopTimer?.();
+    };
+    work.finally(settled).then(resolve, reject);
+  });
+}
+
+async function* asTheyFinish<T>(work: readonly Promise<T>[]): AsyncGenerator<T> {
+  const waiting = new Map(work.map((promise, index) => [index, promise.then((value) => ({ index, value }))]));
+  while (waiting.size > 0) {
+    const { index, value } = await Promise.race(waiting.values());
+    waiting.delete(index);
+    yield value;
+  }
+}
+
+function finalize(
+  { call, text, duration }: Finished,
+  setting: CallSetting,
+  results: Map<CallBlock, Block>,
+): AgentEvent {
+  const { text: shown, file } = capped(text.ok ? text.value : text.error, setting.spill);
+  const blocks: Block[] = [{ type: "text", text: shown }];
+  results.set(call, { type: "result", id: call.id, blocks, ...(text.ok ? {} : { error: true }) });
+  return {
+    ...setting.ids,
+    type: "tool.finished",
+    id: call.id,
+    name: call.name,
+    status: text.ok ? "completed" : "error",
+    text: shown,
+    ...(file === undefined ? {} : { file }),
+    duration,
+  };
+}
+
+function textOf(blocks: readonly Block[]): string {
+  const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  return texts.join("\n");
+}
