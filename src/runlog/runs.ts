@@ -1,0 +1,57 @@
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { err, ok, type Result } from "../model/result.ts";
+
+/** Without letters and digits that look alike. */
+const alphabet = "abcdefghjkmnpqrstuvwxyz23456789";
+const runIdPattern = /^\d{8}-\d{6}-[a-z0-9]{4}$/;
+
+/** `20261121-215546-k3f9`: the time in UTC, so that ids sort by it, and four characters from `random` (0 ≤ x < 1). */
+export function newRunId(now: Date, random: () => number): string {
+  const [day, time] = now.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").split("T");
+  const tail = Array.from({ length: 4 }, () => alphabet[Math.floor(random() * alphabet.length)]).join("");
+  return `${day}-${time}-${tail}`;
+}
+
+/** The nearest folder upwards that holds `.git` (a folder, or the file of a worktree), else `cwd`. */
+export function workspaceOf(cwd: string): string {
+  const start = path.resolve(cwd);
+  for (let folder = start; ; folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, ".git"))) return folder;
+    if (folder === path.dirname(folder)) return start;
+  }
+}
+
+/** Where runs lie. `override` (an option or a variable) is relative to the working directory. */
+export function runsFolder(workspace: string, override?: string): string {
+  return override === undefined || override === "" ? path.join(workspace, ".flow", "runs") : path.resolve(override);
+}
+
+/** Ids of the runs in a folder, oldest first; none when the folder is not there. */
+export function listRuns(folder: string): readonly string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => runIdPattern.test(name) && existsSync(path.join(folder, name, "log.jsonl")))
+    .sort();
+}
+
+/** The folder of the run that `name` means: `latest`, an id, or the beginning of exactly one. */
+export function findRun(folder: string, name: string): Result<string, { readonly message: string }> {
+  const runs = listRuns(folder);
+  const newest = runs.at(-1);
+  if (newest === undefined) return err({ message: `there are no runs in ${folder}` });
+  if (name === "latest") return ok(path.join(folder, newest));
+  const found = name === "" ? [] : runs.filter((run) => run.startsWith(name));
+  const [only] = found;
+  if (only === undefined)
+    return err({ message: `no run in ${folder} begins with "${name}"; the newest are ${listed(runs)}` });
+  if (found.length > 1) return err({ message: `"${name}" is the beginning of ${found.length} runs: ${listed(found)}` });
+  return ok(path.join(folder, only));
+}
+
+/** The newest first, ten at most. */
+function listed(runs: readonly string[]): string {
+  const shown = runs.slice(-10).reverse();
+  const more = runs.length - shown.length;
+  return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

@@ -1,0 +1,194 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, openSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import type { Event } from "../model/event.ts";
+import type { Clock, Emit } from "../model/ports.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import { type Appender, createAppender, messageOf } from "./append.ts";
+import { writeBlob, writeWhole } from "./blobs.ts";
+import { createDeltaStreams, type DeltaEvent, type DeltaStreams } from "./deltas.ts";
+import { blobFields, inlineBytes, isBlob } from "./fields.ts";
+import { maskEvent } from "./mask-event.ts";
+import type { Mask } from "./redact.ts";
+
+export interface LogOptions {
+  /** The run's own folder; its name is the run id. */
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly mask: Pick<Mask, "mask" | "stream">;
+  /** Log `message.delta` events; they are dropped otherwise. */
+  readonly deltas?: boolean;
+  /** Sees every line of a state event, masked, after the kernel has it. */
+  readonly onLine?: (line: string) => void;
+  /** Wait for the disk at the end of every step, not only every 100 ms and at the run's ends. */
+  readonly fsync?: boolean;
+}
+
+export interface LogWriter {
+  /** The kernel holds the event when this returns, unless {@link LogWriter.failure} says otherwise. */
+  readonly emit: Emit;
+  /** Absolute path of the log. */
+  readonly file: string;
+  /** Keeps a long text in `files/`, masked; the path is relative to the run's folder. */
+  keep(text: string): Result<string, { readonly message: string }>;
+  /** Why the log ends early. Nothing is written after it; the run must fail with kind `log`. */
+  failure(): string | undefined;
+  /** Writes what is pending and waits for the disk. */
+  close(): void;
+}
+
+const syncEvery = 100;
+
+/** Starts the log of a new run. An error names the path and the reason; a log that is there already is one. */
+export function openLog(options: LogOptions): Result<LogWriter, { readonly message: string }> {
+  const folder = path.resolve(options.folder);
+  const file = path.join(folder, "log.jsonl");
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    ignoreFlowFolder(path.dirname(path.dirname(folder)));
+    const appender = createAppender(openSync(file, "ax", 0o600));
+    return ok(new Writer(options, file, appender));
+  } catch (error) {
+    return err({ message: `cannot start the run's log ${file}: ${messageOf(error)}` });
+  }
+}
+
+function ignoreFlowFolder(folder: string): void {
+  if (path.basename(folder) !== ".flow") return;
+  try {
+    writeFileSync(path.join(folder, ".gitignore"), "*\n", { flag: "wx" });
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+}
+
+class Writer implements LogWriter {
+  readonly file: string;
+  readonly #options: LogOptions;
+  readonly #folder: string;
+  readonly #appender: Appender;
+  readonly #streams: DeltaStreams;
+  readonly #time: () => string;
+  #seq = 0;
+  /** Lines of deltas that wait for a state event or for 64 KiB of company. */
+  #pending = "";
+  #failure: string | undefined;
+  #syncedAt: number;
+  #closed = false;
+
+  constructor(options: LogOptions, file: string, appender: Appender) {
+    this.file = file;
+    this.#options = options;
+    this.#folder = path.dirname(file);
+    this.#appender = appender;
+    this.#streams = createDeltaStreams(options.mask.stream);
+    this.#time = createStampTime(options.clock);
+    this.#syncedAt = options.clock.monotonic();
+  }
+
+  readonly emit: Emit = (event) => {
+    if (this.#failure !== undefined || this.#closed) return;
+    try {
+      if (event.type === "message.delta") this.#writeDelta(event);
+      else this.#writeState(event);
+    } catch (error) {
+      this.#fail(messageOf(error));
+    }
+  };
+
+  keep(text: string): Result<string, { readonly message: string }> {
+    try {
+      const masked = this.#options.mask.mask(text);
+      const name = `files/${createHash("sha256").update(masked).digest("hex").slice(0, 16)}.txt`;
+      writeWhole(path.join(this.#folder, name), masked);
+      return ok(name);
+    } catch (error) {
+      return err({ message: messageOf(error) });
+    }
+  }
+
+  failure(): string | undefined {
+    return this.#failure;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#failure === undefined) {
+      for (const delta of this.#streams.end()) this.#pending += this.#line(JSON.stringify(delta));
+      this.#append("");
+      this.#sync();
+    }
+    this.#appender.close();
+  }
+
+  #writeDelta(event: DeltaEvent): void {
+    if (this.#options.deltas !== true) return;
+    for (const delta of this.#streams.push(event)) this.#pending += this.#line(JSON.stringify(delta));
+    if (this.#pending.length >= inlineBytes) this.#append("");
+  }
+
+  #writeState(event: Exclude<Event, DeltaEvent>): void {
+    if (this.#options.deltas === true)
+      for (const delta of this.#streams.settle(event)) this.#pending += this.#line(JSON.stringify(delta));
+    const line = this.#line(safeJson(event, this.#options.mask.mask, this.#folder));
+    this.#append(line);
+    this.#options.onLine?.(line);
+    if (this.#isDueToSync(event)) this.#sync();
+  }
+
+  #isDueToSync(event: Event): boolean {
+    if (event.type === "run.started" || event.type === "run.finished") return true;
+    if (this.#options.fsync === true && event.type === "step.finished") return true;
+    return this.#options.clock.monotonic() - this.#syncedAt >= syncEvery;
+  }
+
+  #line(json: string): string {
+    return `{"seq":${++this.#seq},"time":"${this.#time()}",${json.slice(1)}\n`;
+  }
+
+  #append(line: string): void {
+    const text = this.#pending + line;
+    this.#pending = "";
+    if (text !== "") this.#fail(this.#appender.append(text));
+  }
+
+  #sync(): void {
+    this.#fail(this.#appender.sync());
+    this.#syncedAt = this.#options.clock.monotonic();
+  }
+
+  #fail(reason: string | undefined): void {
+    if (reason !== undefined) this.#failure ??= `cannot write ${this.file}: ${reason}`;
+  }
+}
+
+/** RFC 3339 with milliseconds; events of one millisecond share the text. */
+function createStampTime(clock: Clock): () => string {
+  let at = Number.NaN;
+  let text = "";
+  return () => {
+    const now = Math.trunc(clock.now());
+    if (now !== at) {
+      at = now;
+      text = new Date(now).toISOString();
+    }
+    return text;
+  };
+}
+
+/** The event's JSON, masked, its large values moved to blobs. Nearly every event needs neither. */
+function safeJson(event: Event, mask: (text: string) => string, folder: string): string {
+  const json = JSON.stringify(event);
+  const holdsSecret = mask(json) !== json;
+  if (!holdsSecret && json.length * 3 <= inlineBytes && !json.includes('"blob":')) return json;
+  const safe: { [key: string]: unknown } = { ...(holdsSecret ? maskEvent(event, mask) : event) };
+  for (const field of blobFields) {
+    if (safe[field] === undefined) continue;
+    const text = JSON.stringify(safe[field]);
+    // A user's value that looks like a reference is stored as one, so that a reader never takes it for ours.
+    const isLookalike = field !== "plan" && isBlob(safe[field]);
+    if (isLookalike || Buffer.byteLength(text) > inlineBytes) safe[field] = writeBlob(folder, text);
+  }
+  return JSON.stringify(safe);
+}

@@ -1,0 +1,141 @@
+import type { Event } from "../../src/model/event.ts";
+import { noUsage } from "../../src/model/message.ts";
+
+const ids = { step: "plan", agent: "plan-1", parent: null } as const;
+const turn = { ...ids, turn: 1 } as const;
+const sha = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+const at = { file: "a.yaml", line: 1, column: 1, endLine: 1, endColumn: 2 };
+const failure = { kind: "exit", message: "exited with 3", position: at, cause: "why", step: "a/b" } as const;
+
+type Samples = { readonly [Type in Event["type"]]: readonly Extract<Event, { type: Type }>[] };
+
+/** At least one event of each type; a missing one is an error of the compiler. */
+export const samples: Samples = {
+  "run.started": [
+    {
+      type: "run.started",
+      log: 1,
+      flow: "0.1.0",
+      run: "20261121-215546-k3f9",
+      workflow: "a.yaml",
+      name: "a",
+      workspace: "/w",
+      commit: null,
+      digest: sha,
+      inputs: { a: 1 },
+      plan: { blob: sha, size: 70_000 },
+    },
+  ],
+  "run.finished": [
+    {
+      type: "run.finished",
+      outcome: "failure",
+      outputs: {},
+      error: failure,
+      usage: { ...noUsage, cost: null },
+      duration: 1.5,
+      exitCode: 1,
+    },
+  ],
+  "step.ready": [{ type: "step.ready", step: "group[2]/ok#3" }],
+  "step.started": [{ type: "step.started", step: "a", kind: "run" }],
+  "step.attempt.started": [{ type: "step.attempt.started", step: "a", attempt: 1 }],
+  "step.attempt.finished": [
+    { type: "step.attempt.finished", step: "a", attempt: 1, outcome: "failure", error: failure, duration: 2 },
+  ],
+  "step.skipped": [
+    {
+      type: "step.skipped",
+      step: "a",
+      reason: { kind: "condition", condition: "inputs.x", saw: [{ expression: "inputs.x" }] },
+    },
+    { type: "step.skipped", step: "a", reason: { kind: "needs", step: "b", outcome: "failure", message: "b failed" } },
+    {
+      type: "step.skipped",
+      step: "a",
+      reason: { kind: "edge", step: "b", condition: "x", saw: [{ expression: "x", value: [1] }] },
+    },
+    { type: "step.skipped", step: "a", reason: { kind: "empty" } },
+    { type: "step.skipped", step: "a", reason: { kind: "cancelled" } },
+  ],
+  "step.finished": [
+    { type: "step.finished", step: "a", outcome: "success", conclusion: "success", duration: 2 },
+    {
+      type: "step.finished",
+      step: "a",
+      outcome: "failure",
+      conclusion: "success",
+      outputs: { a: [null, true] },
+      error: failure,
+      duration: 2,
+    },
+  ],
+  "agent.started": [
+    { type: "agent.started", ...ids, name: "planner", model: "scripted/a", provider: "scripted", tools: ["Read"] },
+  ],
+  "agent.finished": [
+    {
+      type: "agent.finished",
+      ...ids,
+      outcome: "done",
+      reason: "",
+      turns: 2,
+      usage: noUsage,
+      text: "Done.",
+      output: 7,
+      duration: 3,
+    },
+  ],
+  "turn.started": [{ type: "turn.started", ...turn, model: "m", provider: "p", request: sha }],
+  message: [
+    {
+      type: "message",
+      ...turn,
+      message: {
+        role: "assistant",
+        blocks: [
+          { type: "text", text: "a" },
+          { type: "thinking", text: "b", signature: "c", field: "d" },
+          { type: "call", id: "1", name: "Read", args: { a: 1 }, raw: "{}" },
+          { type: "result", id: "1", blocks: [{ type: "text", text: "a" }], error: true },
+        ],
+      },
+    },
+  ],
+  "message.delta": [
+    { type: "message.delta", ...turn, delta: { type: "text", text: "a" } },
+    { type: "message.delta", ...turn, delta: { type: "thinking", text: "a" } },
+    { type: "message.delta", ...turn, delta: { type: "call.started", id: "1", name: "Read" } },
+    { type: "message.delta", ...turn, delta: { type: "call.args", id: "1", text: "{" } },
+  ],
+  "turn.finished": [{ type: "turn.finished", ...turn, stop: "calls", usage: noUsage, duration: 4 }],
+  "tool.started": [{ type: "tool.started", ...turn, id: "1", name: "Read", args: { file_path: "a" } }],
+  "tool.finished": [
+    {
+      type: "tool.finished",
+      ...turn,
+      id: "1",
+      name: "Read",
+      status: "completed",
+      text: "a",
+      file: "files/1.txt",
+      duration: 1,
+    },
+  ],
+  diagnostic: [
+    {
+      type: "diagnostic",
+      diagnostic: {
+        code: "FLOW1001",
+        severity: "error",
+        message: "m",
+        at,
+        related: [{ message: "r", at }],
+        suggestion: "s",
+        fix: [{ at, text: "t" }],
+      },
+    },
+  ],
+};
+
+export const allSamples: readonly Event[] = Object.values(samples).flat();
