@@ -15,7 +15,9 @@ function isOlder(a, b) {
 }
 
 if (isOlder(running, needed)) {
-  process.stderr.write("flow needs Node " + needed + " or newer; this is Node " + running + " (" + process.execPath + ")\n");
+  process.stderr.write(
+    "flow needs Node " + needed + " or newer; this is Node " + running + " (" + process.execPath + ")\n",
+  );
   process.exitCode = 3;
 } else {
   var mod = require("node:module");

@@ -25,6 +25,8 @@ export interface Diagnostic {
   readonly suggestion?: string;
   /** A rewrite that `flow validate --fix` applies. */
   readonly fix?: readonly TextEdit[];
+  /** The source line holds a credential: it must not be shown. */
+  readonly confidential?: true;
 }
 
 export interface TextEdit {

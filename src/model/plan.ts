@@ -165,6 +165,7 @@ export interface Undo {
   readonly kind: StepKind;
   readonly inputs: Template;
   readonly body: Body;
+  readonly scope?: { readonly workflow: string };
   readonly at: Span;
 }
 

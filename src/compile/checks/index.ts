@@ -1,0 +1,27 @@
+import { checkAgents } from "./agents.ts";
+import { checkArguments } from "./arguments.ts";
+import type { Check } from "./check.ts";
+import { checkConditions } from "./conditions.ts";
+import { checkCredentials } from "./credentials.ts";
+import { checkEnvironment } from "./environment.ts";
+import { checkExpectations } from "./expectations.ts";
+import { checkKeyFit } from "./key-fit.ts";
+import { checkReferences } from "./references.ts";
+import { checkScripts } from "./scripts.ts";
+import { checkSize } from "./size.ts";
+import { checkUnavailable } from "./unavailable.ts";
+
+/** Every semantic rule; adding one is a file and a line here. */
+export const checks: readonly Check[] = [
+  checkSize,
+  checkKeyFit,
+  checkReferences,
+  checkConditions,
+  checkArguments,
+  checkScripts,
+  checkEnvironment,
+  checkCredentials,
+  checkAgents,
+  checkExpectations,
+  checkUnavailable,
+];

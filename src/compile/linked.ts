@@ -1,0 +1,22 @@
+import type { LinkedScope } from "./link.ts";
+import type { AgentShape, StepShape, WorkflowShape } from "./shape.ts";
+
+/** A workflow whose names are resolved: every scope's edges, every step's agent and sub-workflow. */
+export interface LinkedWorkflow {
+  readonly shape: WorkflowShape;
+  readonly scope: LinkedScope;
+  readonly agents: ReadonlyMap<StepShape, AgentShape>;
+  readonly workflows: ReadonlyMap<StepShape, LinkedWorkflow>;
+  /** The agents and sub-workflows of `undo`s. */
+  readonly undoAgents: ReadonlyMap<StepShape, AgentShape>;
+  readonly undoWorkflows: ReadonlyMap<StepShape, LinkedWorkflow>;
+}
+
+/** Every step of a scope and of the groups in it, each with the scope it stands in. */
+export function* stepsOf(scope: LinkedScope): Generator<{ readonly step: StepShape; readonly scope: LinkedScope }> {
+  for (const step of scope.shape.steps) {
+    yield { step, scope };
+    const inner = scope.inner.get(step.id);
+    if (inner) yield* stepsOf(inner);
+  }
+}

@@ -1,0 +1,317 @@
+import { createHash } from "node:crypto";
+import { realpath } from "node:fs/promises";
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import type { Span } from "../model/diagnostic.ts";
+import type { PlanFile } from "../model/plan.ts";
+import { entry, type ScalarNode, type SourceDocument, type SourceNode } from "../source/document.ts";
+import { parseFrontMatter } from "../source/front-matter.ts";
+import { parseSource } from "../source/parse.ts";
+import { readSource } from "../source/read.ts";
+import { asMap, asText, entriesOf } from "./read/nodes.ts";
+import type { createReport } from "./report.ts";
+
+/** Every file of a workflow, read once: the bytes that are hashed here are the bytes that are compiled. */
+export interface Library {
+  /** Key of the root workflow. */
+  readonly root: string;
+  readonly workflows: ReadonlyMap<string, WorkflowFile>;
+  readonly files: readonly PlanFile[];
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+export interface WorkflowFile {
+  /** Path relative to the workspace with `/`, or `-`. */
+  readonly key: string;
+  /** The folder that relative paths in the file start from. */
+  readonly folder: string;
+  readonly document: SourceDocument;
+  /** Sub-workflows and agent files by the text that names them here. */
+  readonly workflows: ReadonlyMap<string, string>;
+  readonly agents: ReadonlyMap<string, AgentFile>;
+  /** Names whose file was found and could not be read; that has been reported. */
+  readonly refusedAgents: ReadonlySet<string>;
+}
+
+export interface AgentFile {
+  readonly key: string;
+  /** The file's name without its ending: the agent's name if it gives none. */
+  readonly stem: string;
+  readonly document: SourceDocument;
+  /** Of a Markdown file: the text below the front matter. */
+  readonly body?: ScalarNode & { readonly value: string };
+}
+
+export interface LoadOptions {
+  /** Path as typed, or `-` for `stdin`. */
+  readonly file: string;
+  readonly stdin?: Uint8Array;
+  readonly cwd: string;
+  readonly workspace: string;
+  readonly problems: ReturnType<typeof createReport>;
+}
+
+const closureLimit = 32 * 1024 * 1024;
+const workflowLimit = 1_000;
+const depthLimit = 5;
+const agentEndings = [".yaml", ".yml", ".md"];
+const foreignFolders = [".claude/agents", ".opencode/agent", ".opencode/agents", ".gemini/agents"];
+
+/** Reads a workflow with everything it names. Undefined when the root itself cannot be read. */
+export async function load(options: LoadOptions): Promise<Library | undefined> {
+  const shelf = createShelf(options);
+  const rootAt: Span = { file: options.file, line: 1, column: 1, endLine: 1, endColumn: 1 };
+  const root =
+    options.file === "-"
+      ? shelf.open("-", options.cwd, options.stdin ?? new Uint8Array(), rootAt)
+      : await shelf.workflow(resolve(options.cwd, options.file), rootAt);
+  if (!root) return undefined;
+  const workflows = new Map<string, WorkflowFile>();
+  const calls: Call[] = [];
+  const queue: Opened[] = [root];
+  for (let next = queue.shift(); next; next = queue.shift()) {
+    if (workflows.has(next.key)) continue;
+    if (workflows.size >= workflowLimit) {
+      options.problems.report("FLOW3008", rootAt, `this workflow reaches more than ${workflowLimit} other workflows`);
+      break;
+    }
+    const named = namedIn(next.document);
+    const found = new Map<string, string>();
+    for (const { text, node } of named.workflows) {
+      if (found.has(text)) continue;
+      const target = await shelf.workflow(resolve(next.folder, text), node.at);
+      if (!target) continue;
+      found.set(text, target.key);
+      calls.push({ from: next.key, to: target.key, at: node.at });
+      queue.push(target);
+    }
+    const agents = new Map<string, AgentFile>();
+    const refusedAgents = new Set<string>();
+    for (const { text, node } of named.agents) {
+      if (agents.has(text)) continue;
+      const agent = await shelf.agent(next.folder, text, node.at);
+      if (agent === "refused") refusedAgents.add(text);
+      else if (agent) agents.set(text, agent);
+    }
+    workflows.set(next.key, { ...next, workflows: found, agents, refusedAgents });
+  }
+  checkNesting(root.key, calls, options);
+  return { root: root.key, workflows, files: shelf.files, texts: shelf.texts };
+}
+
+interface Opened {
+  readonly key: string;
+  readonly folder: string;
+  readonly document: SourceDocument;
+}
+interface Call {
+  readonly from: string;
+  readonly to: string;
+  readonly at: Span;
+}
+
+/** Opens files, each once, and keeps count of what was read. */
+function createShelf({ problems, cwd, workspace }: LoadOptions): {
+  readonly files: PlanFile[];
+  readonly texts: Map<string, string>;
+  open(key: string, folder: string, bytes: Uint8Array, at: Span): Opened | undefined;
+  workflow(path: string, at: Span): Promise<Opened | undefined>;
+  agent(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined>;
+} {
+  const files: PlanFile[] = [];
+  const texts = new Map<string, string>();
+  const opened = new Map<string, Opened | undefined>();
+  let total = 0;
+
+  const keep = (key: string, bytes: Uint8Array, at: Span): void => {
+    files.push({ path: key, sha256: createHash("sha256").update(bytes).digest("hex") });
+    total += bytes.length;
+    if (total > closureLimit)
+      problems.report("FLOW3013", at, `the files of this workflow are over ${closureLimit / 1024 / 1024} MiB together`);
+  };
+  const open = (key: string, folder: string, bytes: Uint8Array, at: Span): Opened | undefined => {
+    keep(key, bytes, at);
+    const file = key === "-" ? "-" : shown(resolve(workspace, key), cwd);
+    texts.set(file, new TextDecoder().decode(bytes));
+    const document = parseSource(bytes, file);
+    if (!document.ok) {
+      problems.add(document.error);
+      return undefined;
+    }
+    return { key, folder, document: document.value };
+  };
+
+  return {
+    files,
+    texts,
+    open,
+    async workflow(path, at) {
+      const real = await realpath(path).catch(() => path);
+      const key = keyOf(real, workspace);
+      if (opened.has(key)) return opened.get(key);
+      const bytes = await readSource(real);
+      if (!bytes.ok) {
+        const isRoot = opened.size === 0;
+        problems.report(
+          isRoot ? bytes.error.code : "FLOW3006",
+          at,
+          isRoot ? bytes.error.message : `the sub-workflow cannot be read: ${bytes.error.message}`,
+        );
+        return undefined;
+      }
+      const result = open(key, dirname(real), bytes.value, at);
+      opened.set(key, result);
+      return result;
+    },
+    async agent(folder, name, at) {
+      const isPath = name.includes("/") || agentEndings.some((ending) => name.endsWith(ending));
+      const places = isPath ? [[resolve(folder, name)]] : agentPlaces(folder, workspace, name);
+      for (const paths of places) {
+        const present = await readable(paths);
+        if (present.length === 0) continue;
+        const [first, second] = present;
+        if (second)
+          problems.report(
+            "FLOW6004",
+            at,
+            `two files define \`${name}\`: ${shown(first?.path ?? "", cwd)} and ${shown(second.path, cwd)}`,
+            { suggestion: "keep one of them" },
+          );
+        if (first) return openAgent(first.path, first.bytes, at);
+      }
+      return undefined;
+    },
+  };
+
+  function openAgent(path: string, bytes: Uint8Array, at: Span): AgentFile | "refused" {
+    const key = keyOf(path, workspace);
+    const file = shown(path, cwd);
+    const stem = (path.split(sep).at(-1) ?? "").replace(/\.(yaml|yml|md)$/, "");
+    if (!texts.has(file)) keep(key, bytes, at);
+    texts.set(file, new TextDecoder().decode(bytes));
+    if (foreignFolders.some((foreign) => dirname(path).endsWith(foreign.replaceAll("/", sep)))) {
+      problems.report(
+        "FLOW6005",
+        at,
+        `the agent is defined in ${file}, a file of another tool, and those are not yet available`,
+        {
+          suggestion: "copy it to `agents/` and give it the keys of this tool",
+        },
+      );
+      return "refused";
+    }
+    if (!path.endsWith(".md")) {
+      const document = parseSource(bytes, file);
+      if (document.ok) return { key, stem, document: document.value };
+      problems.add(document.error);
+      return "refused";
+    }
+    const parsed = parseFrontMatter(bytes, file);
+    if (!parsed.ok) {
+      problems.add(parsed.error);
+      return "refused";
+    }
+    problems.add(parsed.value.warnings);
+    const body = asText(parsed.value.body);
+    return { key, stem, document: parsed.value.document, ...(body && { body }) };
+  }
+}
+
+async function readable(paths: readonly string[]): Promise<{ path: string; bytes: Uint8Array }[]> {
+  const found: { path: string; bytes: Uint8Array }[] = [];
+  for (const path of paths) {
+    const bytes = await readSource(path);
+    if (bytes.ok) found.push({ path, bytes: bytes.value });
+  }
+  return found;
+}
+
+/** Where an agent's file may lie, nearest first; within one place the endings compete. */
+function agentPlaces(folder: string, workspace: string, name: string): string[][] {
+  const own = [...new Set([resolve(folder, "agents"), resolve(workspace, "agents")])];
+  return [
+    ...own.map((place) => agentEndings.map((ending) => resolve(place, name + ending))),
+    ...foreignFolders.map((place) => [resolve(workspace, place, `${name}.md`)]),
+  ];
+}
+
+interface NamedNode {
+  readonly text: string;
+  readonly node: ScalarNode;
+}
+
+/** The sub-workflows and agents a file names, at every depth. */
+function namedIn(document: SourceDocument): { workflows: NamedNode[]; agents: NamedNode[] } {
+  const named = { workflows: new Array<NamedNode>(), agents: new Array<NamedNode>() };
+  const root = asMap(document.root);
+  const inline = new Set(entriesOf(root && entry(root, "agents")?.value).map((agent) => agent.key));
+  const visitStep = (step: SourceNode | undefined): void => {
+    const map = asMap(step);
+    if (!map) return;
+    const workflow = asText(entry(map, "workflow")?.value);
+    if (workflow && !workflow.value.includes("${{")) named.workflows.push({ text: workflow.value, node: workflow });
+    const agent = asText(entry(map, "agent")?.value);
+    if (agent && !inline.has(agent.value) && !agent.value.includes("${{"))
+      named.agents.push({ text: agent.value, node: agent });
+    visitSteps(entry(map, "steps")?.value);
+    visitStep(entry(map, "undo")?.value);
+  };
+  const visitSteps = (steps: SourceNode | undefined): void => entriesOf(steps).forEach((step) => visitStep(step.value));
+  if (root) visitSteps(entry(root, "steps")?.value);
+  return named;
+}
+
+/** Reports a workflow that contains itself, or that reaches too deep. Works on a stack of its own: chains may be long. */
+function checkNesting(root: string, calls: readonly Call[], { problems }: LoadOptions): void {
+  const callsOf = Map.groupBy(calls, (call) => call.from);
+  /** Levels below a workflow that has been looked through. */
+  const heights = new Map<string, number>();
+  const way: Level[] = [{ key: root, next: 0, call: undefined, height: 0 }];
+  for (let top = way.at(-1); top; top = way.at(-1)) {
+    const call = callsOf.get(top.key)?.[top.next++];
+    if (!call) {
+      heights.set(top.key, top.height);
+      way.pop();
+      const above = way.at(-1);
+      if (above) above.height = Math.max(above.height, top.height + 1);
+      continue;
+    }
+    const below = heights.get(call.to);
+    const start = way.findIndex((level) => level.key === call.to);
+    if (start >= 0) {
+      const loop = [...way.slice(start).map((level) => level.key), call.to].join(" -> ");
+      const related = way
+        .slice(start + 1)
+        .flatMap((level) =>
+          level.call ? [{ message: `\`${level.call.to}\` is entered here`, at: level.call.at }] : [],
+        );
+      problems.report("FLOW3007", call.at, `a workflow cannot contain itself: ${loop}`, { related });
+    } else if (way.length + (below ?? 0) > depthLimit) {
+      problems.report(
+        "FLOW3008",
+        call.at,
+        `sub-workflows may be nested ${depthLimit} levels deep; this reaches level ${way.length + (below ?? 0)}`,
+      );
+    } else if (below === undefined) {
+      way.push({ key: call.to, next: 0, call, height: 0 });
+    } else {
+      top.height = Math.max(top.height, below + 1);
+    }
+  }
+}
+
+interface Level {
+  readonly key: string;
+  readonly call: Call | undefined;
+  next: number;
+  height: number;
+}
+
+function keyOf(path: string, workspace: string): string {
+  return relative(workspace, path).split(sep).join("/");
+}
+
+/** A path as a person in `cwd` would type it: relative, unless it lies elsewhere. */
+function shown(path: string, cwd: string): string {
+  const short = relative(cwd, path);
+  return short === "" || isAbsolute(short) ? path : short.split(sep).join("/");
+}

@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto";
+import type { Agent, Plan, Scope, Step, Workflow } from "../model/plan.ts";
+import type { LinkedScope } from "./link.ts";
+import type { LinkedWorkflow } from "./linked.ts";
+import type { Library } from "./load.ts";
+import { optional } from "./read/agent.ts";
+import type { AgentShape, StepShape } from "./shape.ts";
+
+/** The plan of linked workflows that have no errors. */
+export function createPlan(root: LinkedWorkflow, linked: ReadonlyMap<string, LinkedWorkflow>, library: Library): Plan {
+  const agents: { [key: string]: Agent } = {};
+  const workflows: { [key: string]: Workflow } = {};
+  for (const [key, workflow] of linked) workflows[key] = workflowOf(workflow, agents);
+  const content = { version: 1 as const, root: root.shape.file.key, workflows, agents };
+  return { ...content, digest: digestOf(content), files: library.files };
+}
+
+function workflowOf(workflow: LinkedWorkflow, agents: { [key: string]: Agent }): Workflow {
+  const { shape } = workflow;
+  return {
+    path: shape.file.key,
+    name: shape.name,
+    ...optional("description", shape.description),
+    inputs: shape.inputs,
+    vars: shape.vars,
+    env: shape.env,
+    secrets: shape.secrets.map((secret) => secret.text),
+    limits: shape.limits,
+    expect: { steps: shape.expect.steps.map((it) => it.text), outputs: shape.expect.outputs.map((it) => it.text) },
+    ...shape.settings,
+    scope: scopeOf(workflow.scope, workflow, agents),
+  };
+}
+
+function scopeOf(scope: LinkedScope, workflow: LinkedWorkflow, agents: { [key: string]: Agent }): Scope {
+  return {
+    steps: scope.shape.steps.map((step) => stepOf({ shape: step, scope, workflow, agents })),
+    edges: scope.edges,
+    outputs: scope.shape.outputs.map(({ name, value }) => ({ name, value })),
+  };
+}
+
+interface StepSource {
+  readonly shape: StepShape;
+  readonly scope: LinkedScope;
+  readonly workflow: LinkedWorkflow;
+  readonly agents: { [key: string]: Agent };
+}
+
+function stepOf({ shape, scope, workflow, agents }: StepSource): Step {
+  const { step } = shape;
+  const inner = scope.inner.get(shape.id);
+  const target = workflow.workflows.get(shape);
+  const undoTarget = workflow.undoWorkflows.get(shape);
+  const undo = step.undo && {
+    ...step.undo,
+    ...withAgent(step.undo, workflow.undoAgents.get(shape), { workflow, agents }),
+    ...(undoTarget && { scope: { workflow: undoTarget.shape.file.key } }),
+  };
+  return {
+    ...step,
+    ...withAgent(step, workflow.agents.get(shape), { workflow, agents }),
+    ...(undo && { undo }),
+    ...(inner && { scope: { inline: scopeOf(inner, workflow, agents) } }),
+    ...(target && { scope: { workflow: target.shape.file.key } }),
+  };
+}
+
+/** The agent's key in the body; among the inputs the models to ask: the step's own, the agent's, or the workflow's. */
+function withAgent(
+  step: Pick<Step, "inputs" | "body">,
+  shape: AgentShape | undefined,
+  { workflow, agents }: Pick<StepSource, "workflow" | "agents">,
+): Partial<Pick<Step, "inputs" | "body">> {
+  if (step.body.kind !== "agent" || !shape || step.inputs.type !== "map") return {};
+  const key = agentKey(shape, workflow);
+  agents[key] = shape.agent;
+  const candidates = [step.body.models, shape.agent.models, workflow.shape.models];
+  const models = candidates.find((list) => list.length > 0) ?? [];
+  return {
+    body: { ...step.body, agent: key, models },
+    inputs: { type: "map", entries: [...step.inputs.entries, { name: "models", value: { type: "list", items: models } }] },
+  };
+}
+
+/** An inline agent's key begins with `#` and belongs to its file. */
+function agentKey(agent: AgentShape, workflow: LinkedWorkflow): string {
+  return agent.key.startsWith("#") ? workflow.shape.file.key + agent.key : agent.key;
+}
+
+/** sha256 over the canonical JSON of a plan's content without positions; see {@link Plan} for the two rules of its keys. */
+function digestOf(content: object): string {
+  const hash = createHash("sha256");
+  write(content, (text) => void hash.update(text), false);
+  return hash.digest("hex");
+}
+
+function write(value: unknown, out: (text: string) => void, isData: boolean): void {
+  if (Array.isArray(value)) {
+    out("[");
+    for (const item of value) {
+      write(item, out, isData);
+      out(",");
+    }
+    out("]");
+  } else if (typeof value === "object" && value !== null) {
+    out("{");
+    for (const [key, inner] of Object.entries(value).sort(byKey)) {
+      if (!isData && key === "at") continue;
+      out(`${JSON.stringify(key)}:`);
+      write(inner, out, isData || key === "json");
+      out(",");
+    }
+    out("}");
+  } else out(JSON.stringify(value) ?? "null");
+}
+
+function byKey([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

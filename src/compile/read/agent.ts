@@ -1,0 +1,200 @@
+import type { Span } from "../../model/diagnostic.ts";
+import { isReservedName, namePattern } from "../../model/ids.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Agent, Data, Input, Limits, Template } from "../../model/plan.ts";
+import { entry, type SourceDocument, type SourceNode, toJson } from "../../source/document.ts";
+import { longestDuration, parseDuration } from "../../model/duration.ts";
+import { type Reader, readTemplate, refuseExpressions } from "./expression.ts";
+import type { AgentFile } from "../load.ts";
+import { asMap, booleanOf, entriesOf, itemsOf, numberOf, textOf, textsOf } from "./nodes.ts";
+import { filePlace } from "./place.ts";
+import type { Report } from "../report.ts";
+import type { AgentShape, Place, Word } from "../shape.ts";
+import { checkAgentShape, checkSchemaData } from "./schema.ts";
+
+/** Keys with a field of their own in {@link Agent}; the rest goes to `settings` as written. */
+const fields = new Set([
+  "name",
+  "description",
+  "mode",
+  "inputs",
+  "instructions",
+  "prompt",
+  "tools",
+  "model",
+  "output",
+  "limits",
+  "temperature",
+  "top-p",
+  "max-output",
+  "effort",
+]);
+
+export interface AgentSource {
+  readonly key: string;
+  /** The name to use when the definition gives none. */
+  readonly name: string;
+  readonly document: SourceDocument;
+  readonly node: SourceNode;
+  /** The Markdown body of an agent file. */
+  readonly body?: AgentFile["body"];
+}
+
+/** Reads one definition, from a file or inline. Undefined when it is not a mapping at all. */
+export function readAgent(source: AgentSource, report: Report): AgentShape | undefined {
+  const node = asMap(source.node);
+  if (!node) {
+    report("FLOW2005", source.node.at, "an agent is a mapping of keys such as `instructions`, `prompt` and `tools`");
+    return undefined;
+  }
+  const reader: Reader = { document: source.document, report, uses: [] };
+  checkAgentShape(node, report);
+  const get = (key: string): SourceNode | undefined => entry(node, key)?.value;
+  const instructions = get("instructions");
+  if (instructions && source.body?.value.trim()) {
+    report("FLOW2009", instructions.at, "a Markdown agent's instructions are the text below its front matter", {
+      suggestion: "remove `instructions`, or move the text",
+    });
+  }
+  refuseExpressions(reader, instructions, "`instructions`");
+  const prompt = get("prompt");
+  const inputs = readInputs(reader, get("inputs"));
+  const output = readSchema(reader, get("output"));
+  const place = filePlace("an agent's `prompt`", ["inputs"]);
+  const agent: Agent = {
+    name: textOf(get("name")) ?? source.name,
+    ...optional("description", textOf(get("description"))),
+    mode: readMode(textOf(get("mode"))),
+    inputs,
+    ...optional("instructions", textOf(instructions) ?? source.body?.value.trim()),
+    ...(prompt && { prompt: readTemplate(reader, prompt, place) }),
+    ...(get("tools") && { tools: textsOf(get("tools")) }),
+    models: readModels(reader, get("model"), filePlace("an agent's `model`", [])),
+    ...optional("output", output),
+    limits: readLimits(get("limits"), report),
+    ...optional("temperature", numberOf(get("temperature"))),
+    ...optional("topP", numberOf(get("top-p"))),
+    ...optional("maxOutput", numberOf(get("max-output"))),
+    ...optional("effort", textOf(get("effort"))),
+    settings: {
+      json: Object.fromEntries(
+        node.entries.filter((it) => !fields.has(it.key)).map((it) => [it.key, toJson(it.value)]),
+      ),
+    },
+    at: firstLine(source.node.at),
+  };
+  return {
+    key: source.key,
+    agent,
+    node,
+    uses: reader.uses,
+    disabled: booleanOf(get("disable")) === true,
+    tools: wordsOf(get("tools")),
+  };
+}
+
+function wordsOf(node: SourceNode | undefined): Word[] {
+  return itemsOf(node).flatMap((item) =>
+    item.kind === "scalar" && typeof item.value === "string" ? [{ text: item.value, at: item.at }] : [],
+  );
+}
+
+function readMode(text: string | undefined): Agent["mode"] {
+  return text === "primary" || text === "subagent" ? text : "all";
+}
+
+/** Declared inputs of a workflow or an agent: name → JSON Schema, with an optional default. */
+export function readInputs(reader: Reader, node: SourceNode | undefined): Input[] {
+  checkNames(reader.report, node, "an input");
+  return entriesOf(node).flatMap(({ key, keyAt, value }) => {
+    const map = asMap(value);
+    if (!map) return [];
+    refuseExpressions(reader, value, "the declaration of an input");
+    const schema = toJson(map) as JsonObject;
+    const preset = entry(map, "default")?.value;
+    checkSchemaData(reader.report, value, schema);
+    return [
+      {
+        name: key,
+        ...optional("description", textOf(entry(map, "description")?.value)),
+        schema: { json: schema },
+        ...(preset && { default: { json: toJson(preset) } }),
+        at: keyAt,
+      },
+    ];
+  });
+}
+
+/** A JSON Schema the user wrote, checked. */
+export function readSchema(reader: Reader, node: SourceNode | undefined): Data | undefined {
+  if (!node) return undefined;
+  refuseExpressions(reader, node, "a JSON Schema");
+  const json = toJson(node);
+  checkSchemaData(reader.report, node, json);
+  return { json };
+}
+
+/** `model`: one id or `{ id, base-url, key }`, or a list of them tried in order. */
+export function readModels(reader: Reader, node: SourceNode | undefined, place: Place): Template[] {
+  return itemsOf(node).map((item) => readTemplate(reader, item, place));
+}
+
+export function readLimits(node: SourceNode | undefined, report: Report): Limits {
+  const map = asMap(node);
+  if (!map) return {};
+  const duration = entry(map, "duration")?.value;
+  return {
+    ...optional("cost", numberOf(entry(map, "cost")?.value)),
+    ...optional("tokens", numberOf(entry(map, "tokens")?.value)),
+    ...optional("duration", duration && readDuration(duration, report)),
+    ...optional("parallel", numberOf(entry(map, "parallel")?.value)),
+    ...optional("turns", numberOf(entry(map, "turns")?.value)),
+    ...optional("depth", numberOf(entry(map, "depth")?.value)),
+    ...optional("children", numberOf(entry(map, "children")?.value)),
+  };
+}
+
+/** Milliseconds of a duration text that passed the schema; bounded, because a timer of 2^31 ms fires at once. */
+export function readDuration(node: SourceNode, report: Report): number | undefined {
+  const text = textOf(node);
+  if (text === undefined) return undefined;
+  const duration = parseDuration(text);
+  if (duration === undefined || duration > longestDuration) {
+    report("FLOW2012", node.at, `\`${text.slice(0, 40)}\` is not a duration between 1ms and 596h`, {
+      suggestion: "write a duration such as `30s`, `10m` or `1h30m`",
+    });
+    return undefined;
+  }
+  return duration;
+}
+
+/** Names a user gives to inputs, variables, outputs and steps: a pattern, none inherited, none equal but for case. */
+export function checkNames(report: Report, node: SourceNode | undefined, what: string): void {
+  const seen = new Map<string, { readonly key: string; readonly keyAt: Span }>();
+  for (const { key, keyAt } of entriesOf(node)) {
+    if (isReservedName(key))
+      report("FLOW3003", keyAt, `${what} cannot be named \`${key}\`: every JavaScript object inherits that name`);
+    else if (!namePattern.test(key)) {
+      report("FLOW3001", keyAt, `${what} cannot be named ${JSON.stringify(key)}`, {
+        suggestion: "use letters, digits, `_` and `-`, beginning with a letter or `_`",
+      });
+    }
+    const folded = key.toLowerCase();
+    const first = seen.get(folded);
+    if (first && first.key !== key) {
+      report("FLOW3002", keyAt, `\`${key}\` and \`${first.key}\` are one name: expressions ignore case`, {
+        related: [{ message: "the first is here", at: first.keyAt }],
+      });
+    }
+    if (!first) seen.set(folded, { key, keyAt });
+  }
+}
+
+/** `{ [key]: value }`, or nothing when there is no value: an absent key, not an undefined one. */
+export function optional<K extends string, V>(key: K, value: V | undefined): { [k in K]?: V } {
+  return (value === undefined ? {} : { [key]: value }) as { [k in K]?: V };
+}
+
+function firstLine(at: Span): Span {
+  return at.endLine === at.line ? at : { ...at, endLine: at.line, endColumn: at.column + 1 };
+}

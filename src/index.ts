@@ -1,0 +1,7 @@
+export { check, evaluate, prepare, run } from "./flow.ts";
+export type { Compilation, Given, Prepared, Refusal, RunEnd, RunRequest, RunResult, WorkflowSource } from "./flow.ts";
+export type { Diagnostic, RelatedSpan, SourceTexts, Span, TextEdit } from "./model/diagnostic.ts";
+export type { Event, LogLine } from "./model/event.ts";
+export type { Json, JsonObject } from "./model/json.ts";
+export type { Failure, FailureKind, RunOutcome, SkipReason, StepOutcome } from "./model/outcome.ts";
+export type { Agent, Plan, Step, Workflow } from "./model/plan.ts";
