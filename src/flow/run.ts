@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { exitCode } from "../engine/exit-code.ts";
 import { runPlan, type RunResult } from "../engine/run.ts";
@@ -13,6 +12,7 @@ import type { Emit, Execute } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { StreamFilter } from "../process/capture.ts";
 import { Marks } from "../process/marks.ts";
+import { makeTempFolder } from "../process/temp-folder.ts";
 import { providerKeyNames } from "../providers/catalog.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { maskData } from "../runlog/mask-event.ts";
@@ -95,7 +95,7 @@ export async function startRun(options: StartOptions): Promise<Result<RunEnd, st
     plan,
   });
   for (const warning of mask.warnings) emit(warningEvent(warning, plan.root));
-  const tempFolder = mkdtempSync(join(tmpdir(), "flow-"));
+  const tempFolder = makeTempFolder();
   const marks = new Marks(run);
   try {
     const execute = createExecute({ options, run, mask, tempFolder, marks, log, emit });
