@@ -1,5 +1,5 @@
 /** Bundles `src` into `dist/`: one entry for the command, one for the library, heavy packages in chunks of their own. */
-import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -8,7 +8,6 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 
-rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: { main: "src/cli/main.ts", index: "src/index.ts" },
@@ -29,13 +28,36 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
+removeStaleChunks(new Set(Object.keys(metafile.outputs)));
 copyFileSync(join(root, "src/cli/launcher.cjs"), join(dist, "flow.cjs"));
 chmodSync(join(dist, "flow.cjs"), 0o755);
 writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), licences(Object.keys(metafile.inputs)));
+writeFileSync(join(dist, "contents.json"), JSON.stringify(contents(), null, 1));
+
+/** What the build before this one left; never the whole folder, for a `flow` may be running from it. */
+function removeStaleChunks(written: ReadonlySet<string>): void {
+  for (const name of readdirSync(join(dist, "chunks"))) {
+    if (!written.has(`dist/chunks/${name}`)) rmSync(join(dist, "chunks", name));
+  }
+}
+
+/** The source files and packages that went into each file of `dist`; a test reads it, the package leaves it out. */
+function contents(): { readonly [file: string]: readonly string[] } {
+  return Object.fromEntries(
+    Object.entries(metafile.outputs).map(([file, { inputs }]) => [
+      file.slice("dist/".length),
+      [...new Set(Object.keys(inputs).map((path) => packageFolder(path) ?? path))].sort(),
+    ]),
+  );
+}
+
+function packageFolder(path: string): string | undefined {
+  return /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1];
+}
 
 /** The licence text of every package whose code the bundle holds. */
 function licences(inputs: readonly string[]): string {
-  const folders = new Set(inputs.flatMap((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []));
+  const folders = new Set(inputs.flatMap((path) => packageFolder(path) ?? []));
   return [...folders]
     .sort()
     .map((folder) => {

@@ -1,0 +1,50 @@
+/**
+ * Start-up of the built command against `node -e 0` of the same Node, in turn, so that a slow moment of the machine hits
+ * all alike. Prints the median wall time of each and its ratio to bare Node. `node bench/startup.ts [ROUNDS]`
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const rounds = Number(process.argv[2] ?? 15);
+const flow = fileURLToPath(new URL("../dist/flow.cjs", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "flow-bench-"));
+mkdirSync(join(folder, ".git"));
+const ten = Array.from({ length: 10 }, (_, index) => {
+  const before = index === 0 ? "" : `\n    env: { BEFORE: "\${{ steps.s${index - 1}.outputs.stdout }}" }`;
+  return `  s${index}:\n    name: Step ${index}\n    run: echo "$BEFORE ${index}"${before}`;
+});
+writeFileSync(join(folder, "ten.yaml"), `name: ten\nsteps:\n${ten.join("\n")}\n`);
+writeFileSync(join(folder, "one.yaml"), 'steps:\n  one: { run: ["true"] }\n');
+
+const cases: readonly (readonly [name: string, target: number | undefined, argv: readonly string[]])[] = [
+  ["node -e 0", undefined, ["-e", "0"]],
+  ["flow --version", 1.2, [flow, "--version"]],
+  ["flow validate, 10 steps", 2, [flow, "validate", "ten.yaml"]],
+  ['flow run, one run: ["true"]', 2.2, [flow, "run", "one.yaml"]],
+];
+const times = cases.map((): number[] => []);
+for (let round = 0; round <= rounds; round++) {
+  for (const [index, [name, , argv]] of cases.entries()) {
+    const start = performance.now();
+    const { status } = spawnSync(process.execPath, argv, { cwd: folder, stdio: "ignore" });
+    const time = performance.now() - start;
+    if (status !== 0) throw new Error(`${name} exited with ${status}`);
+    if (round > 0) times[index]?.push(time);
+  }
+}
+rmSync(folder, { recursive: true });
+
+const bare = median(times[0] ?? []);
+console.log(`Node ${process.version}, ${rounds} rounds, median ms (x bare Node)`);
+for (const [index, [name, target]] of cases.entries()) {
+  const time = median(times[index] ?? []);
+  const verdict = target === undefined ? "" : `  target ${target}  ${time / bare <= target ? "met" : "MISSED"}`;
+  console.log(`${name.padEnd(30)} ${time.toFixed(1).padStart(7)}  x${(time / bare).toFixed(2)}${verdict}`);
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

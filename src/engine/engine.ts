@@ -1,0 +1,48 @@
+import type { Scope as Visible } from "../expr/evaluate.ts";
+import type { Evaluator } from "../expr/template.ts";
+import type { Lookup } from "../expr/value.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Failure, StepResult } from "../model/outcome.ts";
+import type { Plan, Step, Workflow } from "../model/plan.ts";
+import type { Attempt, Clock, Emit, Execute } from "../model/ports.ts";
+import type { Loop } from "./loop.ts";
+import type { Settled } from "./reasons.ts";
+
+/** What all parts of one run share. */
+export interface Engine {
+  readonly plan: Plan;
+  /** The `run` context. */
+  readonly run: JsonObject;
+  /** The declared secrets of every workflow in the plan. */
+  readonly secrets: { readonly [name: string]: string };
+  readonly execute: Execute;
+  /** Runs a step that contains steps; `sight` is what the step itself sees. */
+  readonly inner: (attempt: Attempt, sight: Sight) => Promise<BodyResult>;
+  /** Whether a step of this kind can be tried again: only those report their attempts. */
+  readonly retriable: (step: Step) => boolean;
+  readonly emit: Emit;
+  readonly clock: Clock;
+  readonly evaluator: Evaluator;
+  readonly hashFiles: Visible["hashFiles"];
+  readonly loop: Loop;
+  /** Everything ends as fast as it can: the time for steps that run after a cancel is over. */
+  readonly ending: AbortSignal;
+  /** Everything is left as it is, at once. */
+  readonly kill: AbortSignal;
+}
+
+/** What the expressions of one scope see. Nothing in it is copied: a value is looked up when an expression asks. */
+export interface Sight {
+  readonly workflow: Workflow;
+  readonly visible: Visible;
+  readonly steps: Lookup;
+  /** The step of that id here or in an enclosing scope; ignores case. Undefined while it has not settled. */
+  readonly settled: (id: string) => Settled | undefined;
+}
+
+/** What the body of a step gave: one attempt of its kind, or its own steps. */
+export type BodyResult =
+  /** `failures`: those of all its own steps, so that none hides behind the first. */
+  | (StepResult & { readonly failures?: readonly Failure[] })
+  /** All its own steps were skipped. */
+  | { readonly outcome: "empty" };

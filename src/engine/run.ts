@@ -1,0 +1,106 @@
+import { createEvaluator } from "../expr/template.ts";
+import type { Scope as Visible } from "../expr/evaluate.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Failure, RunOutcome } from "../model/outcome.ts";
+import type { Plan, Step } from "../model/plan.ts";
+import type { Clock, Emit, Execute } from "../model/ports.ts";
+import { whenAborted } from "./deadline.ts";
+import type { Engine } from "./engine.ts";
+import { Loop } from "./loop.ts";
+import { timeAfterCancel } from "./scope.ts";
+import { runInner, runWorkflow } from "./workflow.ts";
+
+export interface RunOptions {
+  readonly plan: Plan;
+  /** Values of the root workflow's inputs, checked; defaults are filled in here. */
+  readonly inputs: JsonObject;
+  /** The declared secrets of every workflow in the plan. */
+  readonly secrets: { readonly [name: string]: string };
+  /** The `run` context beside `workflow`; `started` is RFC 3339. */
+  readonly run: { readonly id: string; readonly started: string };
+  /** Runs one attempt of a step that contains no steps. */
+  readonly execute: Execute;
+  /** Whether a step can be tried again; only then its attempts are reported. */
+  readonly retriable: (step: Step) => boolean;
+  /** Gets every `step.…` event; `run.…` events are the caller's. */
+  readonly emit: Emit;
+  readonly clock: Clock;
+  /** Aborted: the run is cancelled; steps whose condition asks for it still run, for 30 s. */
+  readonly signal: AbortSignal;
+  /** Aborted: every step settles at once as cancelled, whatever it is doing. */
+  readonly kill?: AbortSignal;
+  /** How many steps run at once where the workflow does not say. */
+  readonly parallel: number;
+  readonly hashFiles?: Visible["hashFiles"];
+}
+
+export interface RunResult {
+  readonly outcome: RunOutcome;
+  /** Empty unless the outcome is `success`. */
+  readonly outputs: JsonObject;
+  /** Why it failed: the first of `failures`. */
+  readonly error?: Failure;
+  /** Of the steps that concluded `failure`, with their paths in `step`, and of the run itself; for the exit code. */
+  readonly failures: readonly Failure[];
+}
+
+/** Runs a plan to its end. Rejects only on a bug. */
+export async function runPlan(options: RunOptions): Promise<RunResult> {
+  const { plan, inputs, clock } = options;
+  const workflow = plan.workflows[plan.root];
+  if (workflow === undefined) throw new Error(`the plan has no workflow ${plan.root}`);
+  const crashed = Promise.withResolvers<never>();
+  const stops = linkStops(options);
+  const engine: Engine = {
+    plan,
+    run: { ...options.run, workflow: workflow.name },
+    secrets: options.secrets,
+    execute: options.execute,
+    inner: (attempt, sight) => runInner(engine, attempt, sight),
+    retriable: options.retriable,
+    emit: options.emit,
+    clock,
+    evaluator: createEvaluator(),
+    hashFiles: options.hashFiles,
+    loop: new Loop(workflow.limits.parallel ?? options.parallel, crashed.reject),
+    ending: stops.ending,
+    kill: stops.kill,
+  };
+  try {
+    const run = runWorkflow(engine, { workflow, inputs, path: "", signal: stops.signal });
+    const end = await Promise.race([run, crashed.promise]);
+    const [error] = end.failures;
+    return end.outcome === "failure" && error !== undefined ? { ...end, error } : end;
+  } finally {
+    stops.close();
+  }
+}
+
+interface Stops {
+  readonly signal: AbortSignal;
+  readonly ending: AbortSignal;
+  readonly kill: AbortSignal;
+  readonly close: () => void;
+}
+
+/** A cancel, the end of the time after it, and the kill: each of them brings the ones before it. */
+function linkStops({ signal, kill, clock }: RunOptions): Stops {
+  const cancel = new AbortController();
+  const ending = new AbortController();
+  const killed = kill ?? new AbortController().signal;
+  let stop = (): void => undefined;
+  const unlinkKill = whenAborted(killed, () => {
+    ending.abort();
+    cancel.abort();
+  });
+  const unlink = whenAborted(signal, () => {
+    stop = clock.after(timeAfterCancel, () => ending.abort());
+    cancel.abort(signal.reason);
+  });
+  const close = (): void => {
+    unlinkKill();
+    unlink();
+    stop();
+  };
+  return { signal: cancel.signal, ending: ending.signal, kill: killed, close };
+}

@@ -1,0 +1,164 @@
+import { stepPath } from "../model/ids.ts";
+import type { Failure } from "../model/outcome.ts";
+import type { Scope, Workflow } from "../model/plan.ts";
+import { unreachable } from "../model/result.ts";
+import { deadline } from "./deadline.ts";
+import type { Deadline } from "./deadline.ts";
+import type { Verdict } from "./decide.ts";
+import { decide } from "./decide.ts";
+import type { Engine, Sight } from "./engine.ts";
+import type { Owner } from "./loop.ts";
+import { skipped } from "./reasons.ts";
+import type { Settled } from "./reasons.ts";
+import { Schedule } from "./schedule.ts";
+import { seeSteps } from "./sight.ts";
+import type { StepEnd, StepRun } from "./step.ts";
+import { failStep, runStep } from "./step.ts";
+
+/** What a scope runs with. */
+export interface ScopeOptions {
+  readonly engine: Engine;
+  readonly workflow: Workflow;
+  readonly scope: Scope;
+  /** Path of the step that contains it; empty for the run's own. */
+  readonly path: string;
+  /** What its expressions see beside its `steps`. */
+  readonly visible: Sight["visible"];
+  /** The scope around it whose steps are seen here; none for a workflow's own. */
+  readonly outer?: Sight;
+  /** Aborted: what runs is told to end, what has not started is decided again under `cancelled()`. */
+  readonly signal: AbortSignal;
+}
+
+export interface ScopeEnd {
+  readonly outcome: "success" | "failure" | "cancelled" | "empty";
+  /** Of the steps that concluded `failure` and those inside them, in the order of failing, each with its path. */
+  readonly failures: readonly Failure[];
+  readonly sight: Sight;
+}
+
+/** Milliseconds that steps which start after a cancel have. */
+export const timeAfterCancel = 30_000;
+
+/** Runs the steps of one scope until all have settled. */
+export function runScope(options: ScopeOptions): Promise<ScopeEnd> {
+  return new RunningScope(options).ended;
+}
+
+class RunningScope implements Owner {
+  readonly ended: Promise<ScopeEnd>;
+  readonly #end: (end: ScopeEnd) => void;
+  readonly #options: ScopeOptions;
+  readonly #schedule: Schedule;
+  readonly #settled: (Settled | undefined)[];
+  readonly #sight: Sight;
+  readonly #failures: Failure[] = [];
+  #ran = false;
+  /** What steps run under that start after the cancel. */
+  #cleanup: Deadline | undefined;
+
+  constructor(options: ScopeOptions) {
+    const { scope, workflow, visible, outer, engine } = options;
+    const { promise, resolve } = Promise.withResolvers<ScopeEnd>();
+    this.ended = promise;
+    this.#end = resolve;
+    this.#options = options;
+    const joinAny = (step: number): boolean => scope.steps[step]?.join === "any";
+    this.#schedule = new Schedule({ steps: scope.steps.length, edges: scope.edges, joinAny });
+    this.#settled = scope.steps.map(() => undefined);
+    const seen = seeSteps(scope, this.#settled, outer);
+    const contexts = { ...visible.contexts, steps: seen.steps };
+    this.#sight = { ...seen, workflow, visible: { ...visible, contexts } };
+    for (const step of this.#schedule.initial()) engine.loop.decideLater(this, step);
+    this.#endIfFinished();
+    engine.loop.turn();
+  }
+
+  decide(index: number): void {
+    const { engine } = this.#options;
+    const run = this.#stepRun(index);
+    if (!this.#mayRun(index, run)) return;
+    if (run.step.scope !== undefined) this.#begin(index, run);
+    else if (engine.loop.line(this, index)) engine.emit({ type: "step.ready", step: run.path });
+  }
+
+  start(index: number): void {
+    const run = this.#stepRun(index);
+    // A cancel may have come while it stood in line.
+    if (!this.#cancelled || this.#mayRun(index, run)) this.#begin(index, run);
+    else this.#options.engine.loop.release();
+  }
+
+  /** Settles the step if it may not. */
+  #mayRun(index: number, run: StepRun): boolean {
+    const verdict = this.#verdict(index, run);
+    switch (verdict.kind) {
+      case "run":
+        return true;
+      case "skip":
+        run.engine.emit({ type: "step.skipped", step: run.path, reason: verdict.reason });
+        this.#settle(index, run, { settled: skipped(verdict.reason), failures: undefined });
+        return false;
+      case "fail":
+        this.#settle(index, run, failStep(run, verdict.error));
+        return false;
+      default:
+        return unreachable(verdict);
+    }
+  }
+
+  #verdict(index: number, { engine, step, signal }: StepRun): Verdict {
+    // The time after the cancel is over, too.
+    if (signal.aborted) return { kind: "skip", reason: { kind: "cancelled" } };
+    const { scope } = this.#options;
+    const asked = { engine, scope, schedule: this.#schedule, sight: this.#sight, cancelled: this.#cancelled };
+    return decide(asked, index, step);
+  }
+
+  #begin(index: number, run: StepRun): void {
+    const { loop } = run.engine;
+    const ended = (end: StepEnd): void => {
+      if (run.step.scope === undefined) loop.release();
+      this.#settle(index, run, end);
+    };
+    const end = runStep(run);
+    if (end instanceof Promise) loop.after(end, ended);
+    else ended(end);
+  }
+
+  #settle(index: number, { engine, path }: StepRun, { settled, failures }: StepEnd): void {
+    this.#settled[index] = settled;
+    if (settled.outcome !== "skipped") this.#ran = true;
+    if (settled.conclusion === "failure" && settled.error !== undefined)
+      for (const failure of failures ?? [settled.error]) this.#failures.push({ step: path, ...failure });
+    for (const next of this.#schedule.settle(index, settled.conclusion)) engine.loop.decideLater(this, next);
+    this.#endIfFinished();
+  }
+
+  #endIfFinished(): void {
+    if (!this.#schedule.finished) return;
+    this.#cleanup?.close();
+    const failed = this.#failures.length > 0;
+    const outcome = this.#cancelled ? "cancelled" : failed ? "failure" : this.#ran ? "success" : "empty";
+    this.#end({ outcome, failures: this.#failures, sight: this.#sight });
+  }
+
+  get #cancelled(): boolean {
+    return this.#options.signal.aborted;
+  }
+
+  #stepRun(index: number): StepRun {
+    const { engine, scope, path } = this.#options;
+    const step = scope.steps[index];
+    if (step === undefined) throw new Error(`no step ${index}`);
+    return { engine, step, path: stepPath(path, step.id), sight: this.#sight, signal: this.#signal() };
+  }
+
+  /** What a step that starts now runs under. */
+  #signal(): AbortSignal {
+    const { engine, signal } = this.#options;
+    if (!signal.aborted) return signal;
+    this.#cleanup ??= deadline(engine.clock, timeAfterCancel, engine.ending);
+    return this.#cleanup.signal;
+  }
+}
