@@ -36,12 +36,12 @@ export interface Compilation {
 /** Reads a workflow with everything it names, checks all of it in one pass, and makes its plan. Runs nothing. */
 export async function compile(options: CompileOptions): Promise<Compilation> {
   const problems = createReport();
-  const library = await load({ ...options, problems });
+  const sources = new Map<string, string>();
+  const library = await load({ ...options, problems, texts: sources });
   const linked = library && link(library, problems.report);
   if (linked) await checkAll(linked, options, problems.report);
   const diagnostics = problems.sorted();
   const failed = diagnostics.some((problem) => problem.severity === "error");
-  const sources = library?.texts ?? new Map<string, string>();
   const root = library && linked?.get(library.root);
   if (failed || !library || !linked || !root) return { diagnostics, sources };
   return { plan: createPlan(root, linked, library), diagnostics, sources };

@@ -8,14 +8,19 @@ export function checkCycles(scope: LinkedScope, report: Report): void {
   for (const cycle of cyclesOf(steps.length, scope.edges)) {
     const [first] = cycle;
     if (!first) continue;
-    const ids = [...cycle.map((edge) => steps[edge.from]?.id), steps[first.from]?.id];
+    const ids = [...cycle.map((edge) => steps[edge.from]?.id), steps[first.from]?.id].reverse();
+    const message =
+      cycle.length === 1 ? `\`${ids[0]}\` waits for itself` : `these steps wait for each other: ${ids.join(" -> ")}`;
     const related = cycle.slice(1).map((edge) => ({
       message: `\`${steps[edge.to]?.id}\` waits for \`${steps[edge.from]?.id}\` here`,
       at: edge.at,
     }));
-    report("FLOW4001", first.at, `these steps wait for each other: ${ids.reverse().join(" -> ")}`, {
+    report("FLOW4001", first.at, message, {
       related,
-      suggestion: "remove one of the references or `needs`; to run steps again, put them in a group with `repeat`",
+      suggestion:
+        cycle.length === 1
+          ? "remove it; to run a step again, give it `repeat`"
+          : "remove one of the references or `needs`; to run steps again, put them in a group with `repeat`",
     });
   }
   for (const inner of scope.inner.values()) checkCycles(inner, report);
@@ -27,6 +32,17 @@ export function checkCycles(scope: LinkedScope, report: Report): void {
  * reach itself backwards lies on or between cycles.
  */
 export function cyclesOf(steps: number, edges: readonly Edge[]): Edge[][] {
+  const ready = orderOf(steps, edges);
+  if (ready.length === steps) return [];
+  const left = new Set(Array.from({ length: steps }, (_, step) => step));
+  for (const step of ready) left.delete(step);
+  const into = new Map<number, Edge>();
+  for (const edge of edges) if (left.has(edge.from) && left.has(edge.to) && !into.has(edge.to)) into.set(edge.to, edge);
+  return walkBack(left, into);
+}
+
+/** The steps in an order in which each comes after those it waits for, without the ones on or behind a cycle. */
+export function orderOf(steps: number, edges: readonly Edge[]): number[] {
   const waiting = new Int32Array(steps);
   const out = outgoing(steps, edges);
   for (const edge of edges) waiting[edge.to] = (waiting[edge.to] ?? 0) + 1;
@@ -39,12 +55,7 @@ export function cyclesOf(steps: number, edges: readonly Edge[]): Edge[][] {
       if (left === 0) ready.push(edge.to);
     }
   }
-  if (ready.length === steps) return [];
-  const left = new Set<number>();
-  for (let step = 0; step < steps; step++) if ((waiting[step] ?? 0) > 0) left.add(step);
-  const into = new Map<number, Edge>();
-  for (const edge of edges) if (left.has(edge.from) && left.has(edge.to) && !into.has(edge.to)) into.set(edge.to, edge);
-  return walkBack(left, into);
+  return ready;
 }
 
 /** Every step left over waits for another one that is left over: walking back along one edge each must meet a cycle. */

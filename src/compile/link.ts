@@ -9,6 +9,8 @@ import type { EdgeShape, NeedShape, ScopeShape, StepShape, Use } from "./shape.t
 export interface LinkedScope {
   readonly shape: ScopeShape;
   readonly parent: LinkedScope | undefined;
+  /** The group whose scope this is. */
+  readonly owner: StepShape | undefined;
   /** By lower-case id: expressions ignore case. */
   readonly indexOf: ReadonlyMap<string, number>;
   readonly edges: readonly Edge[];
@@ -24,20 +26,20 @@ interface Outward {
 
 /** Turns `needs`, `edges` and references into the edges of every scope, and reports names that mean nothing. */
 export function linkScope(shape: ScopeShape, report: Report): LinkedScope {
-  return linkInside(shape, undefined, report).linked;
+  return linkInside(shape, {}, report).linked;
 }
 
 function linkInside(
   shape: ScopeShape,
-  parent: LinkedScope | undefined,
+  { parent, owner }: { readonly parent?: LinkedScope; readonly owner?: StepShape },
   report: Report,
 ): { linked: LinkedScope; outward: Outward[] } {
   const indexOf = new Map(shape.steps.map((step, index) => [step.id.toLowerCase(), index]));
   const edges: Edge[] = [];
   const inner = new Map<string, LinkedScope>();
-  const linked: LinkedScope = { shape, parent, indexOf, edges, inner };
+  const linked: LinkedScope = { shape, parent, owner, indexOf, edges, inner };
   const outward: Outward[] = [];
-  const written = Map.groupBy(shape.edges, (edge) => edge.to.text);
+  const written = Map.groupBy(shape.edges, (edge) => edge.to.text.toLowerCase());
   for (const edge of shape.edges) if (!indexOf.has(edge.to.text.toLowerCase())) reportUnknown(linked, edge.to, report);
   const exits = new Set(
     shape.steps.flatMap((step, index) => (step.needs.some((need) => need.step.text === "*") ? [index] : [])),
@@ -45,10 +47,10 @@ function linkInside(
 
   shape.steps.forEach((step, index) => {
     const pairs = new Map<number, Edge>();
-    addWritten({ linked, index, exits, needs: [...step.needs, ...(written.get(step.id) ?? [])], pairs, report });
+    addWritten({ linked, index, exits, needs: [...step.needs, ...(written.get(step.id.toLowerCase()) ?? [])], pairs, report });
     const found = [...step.uses, ...edgeUses(step, written)].flatMap((use) => referencesOf(use, report));
     if (step.inner) {
-      const inside = linkInside(step.inner, linked, report);
+      const inside = linkInside(step.inner, { parent: linked, owner: step }, report);
       inner.set(step.id, inside.linked);
       found.push(...inside.outward);
       const free = step.innerUses
@@ -83,7 +85,7 @@ export function resolve(
 }
 
 function edgeUses(step: StepShape, written: ReadonlyMap<string, readonly EdgeShape[]>): Use[] {
-  return [...step.needs, ...(written.get(step.id) ?? [])].flatMap((need) => need.uses);
+  return [...step.needs, ...(written.get(step.id.toLowerCase()) ?? [])].flatMap((need) => need.uses);
 }
 
 interface WrittenSource {
@@ -98,9 +100,7 @@ interface WrittenSource {
 
 function addWritten({ linked, index, exits, needs, pairs, report }: WrittenSource): void {
   for (const need of needs) {
-    const everyOther = linked.shape.steps.map((_, other) => other).filter((other) => !exits.has(other));
-    const from = linked.indexOf.get(need.step.text.toLowerCase());
-    const sources = need.step.text === "*" ? everyOther : from === undefined ? [] : [from];
+    const sources = sourcesOf(need, linked, exits);
     if (sources.length === 0 && need.step.text !== "*") reportUnknown(linked, need.step, report);
     for (const source of sources) {
       const first = pairs.get(source);
@@ -117,6 +117,12 @@ function addWritten({ linked, index, exits, needs, pairs, report }: WrittenSourc
       pairs.set(source, first?.if ? first : edge);
     }
   }
+}
+
+function sourcesOf(need: NeedShape, linked: LinkedScope, exits: ReadonlySet<number>): number[] {
+  if (need.step.text === "*") return [...linked.shape.steps.keys()].filter((step) => !exits.has(step));
+  const from = linked.indexOf.get(need.step.text.toLowerCase());
+  return from === undefined ? [] : [from];
 }
 
 function reportTwice(linked: LinkedScope, first: Edge, second: Edge, report: Report): void {
@@ -165,7 +171,10 @@ function referencesOf(use: Use, report: Report): Outward[] {
   for (const call of calls(use.parsed)) {
     if (call.name !== "failure" || call.args.length === 0) continue;
     const [name] = call.args;
-    const at = use.span(call.offset, call.length);
+    const place = call.places[0] ?? call;
+    // A literal's quotes are not part of the id.
+    const inset = name === undefined ? 0 : 1;
+    const at = use.span(place.offset + inset, place.length - 2 * inset);
     if (name === undefined)
       report("FLOW5009", at, "`failure()` takes the id of a step as a literal text, such as `failure('build')`");
     else found.push({ name, hard: false, at });

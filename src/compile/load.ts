@@ -16,7 +16,6 @@ export interface Library {
   readonly root: string;
   readonly workflows: ReadonlyMap<string, WorkflowFile>;
   readonly files: readonly PlanFile[];
-  readonly texts: ReadonlyMap<string, string>;
 }
 
 export interface WorkflowFile {
@@ -47,6 +46,8 @@ export interface LoadOptions {
   readonly stdin?: Uint8Array;
   readonly cwd: string;
   readonly workspace: string;
+  /** Receives the text of every file that was read, whole or not, by the name its spans carry. */
+  readonly texts: Map<string, string>;
   readonly problems: ReturnType<typeof createReport>;
 }
 
@@ -95,7 +96,7 @@ export async function load(options: LoadOptions): Promise<Library | undefined> {
     workflows.set(next.key, { ...next, workflows: found, agents, refusedAgents });
   }
   checkNesting(root.key, calls, options);
-  return { root: root.key, workflows, files: shelf.files, texts: shelf.texts };
+  return { root: root.key, workflows, files: shelf.files };
 }
 
 interface Opened {
@@ -110,15 +111,13 @@ interface Call {
 }
 
 /** Opens files, each once, and keeps count of what was read. */
-function createShelf({ problems, cwd, workspace }: LoadOptions): {
+function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
   readonly files: PlanFile[];
-  readonly texts: Map<string, string>;
   open(key: string, folder: string, bytes: Uint8Array, at: Span): Opened | undefined;
   workflow(path: string, at: Span): Promise<Opened | undefined>;
   agent(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined>;
 } {
   const files: PlanFile[] = [];
-  const texts = new Map<string, string>();
   const opened = new Map<string, Opened | undefined>();
   let total = 0;
 
@@ -142,7 +141,6 @@ function createShelf({ problems, cwd, workspace }: LoadOptions): {
 
   return {
     files,
-    texts,
     open,
     async workflow(path, at) {
       const real = await realpath(path).catch(() => path);

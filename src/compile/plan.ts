@@ -9,8 +9,7 @@ import type { AgentShape, StepShape } from "./shape.ts";
 /** The plan of linked workflows that have no errors. */
 export function createPlan(root: LinkedWorkflow, linked: ReadonlyMap<string, LinkedWorkflow>, library: Library): Plan {
   const agents: { [key: string]: Agent } = {};
-  const workflows: { [key: string]: Workflow } = {};
-  for (const [key, workflow] of linked) workflows[key] = workflowOf(workflow, agents);
+  const workflows = Object.fromEntries([...linked].map(([key, workflow]) => [key, workflowOf(workflow, agents)]));
   const content = { version: 1 as const, root: root.shape.file.key, workflows, agents };
   return { ...content, digest: digestOf(content), files: library.files };
 }
@@ -88,11 +87,29 @@ function agentKey(agent: AgentShape, workflow: LinkedWorkflow): string {
   return agent.key.startsWith("#") ? workflow.shape.file.key + agent.key : agent.key;
 }
 
-/** sha256 over the canonical JSON of a plan's content without positions; see {@link Plan} for the two rules of its keys. */
-function digestOf(content: object): string {
+/**
+ * sha256 over the canonical JSON of a plan's content without positions; see {@link Plan} for the two rules of its keys.
+ * The two maps by path are written as lists, because a file may be called `at`.
+ */
+export function digestOf({ root, workflows, agents }: Pick<Plan, "root" | "workflows" | "agents">): string {
   const hash = createHash("sha256");
-  write(content, (text) => void hash.update(text), false);
-  return hash.digest("hex");
+  let pending = "";
+  const content = { version: 1, root, workflows: listed(workflows), agents: listed(agents) };
+  write(
+    content,
+    (text) => {
+      pending += text;
+      if (pending.length < 65_536) return;
+      hash.update(pending);
+      pending = "";
+    },
+    false,
+  );
+  return hash.update(pending).digest("hex");
+}
+
+function listed(map: object): [string, unknown][] {
+  return Object.entries(map).sort(byKey);
 }
 
 function write(value: unknown, out: (text: string) => void, isData: boolean): void {
@@ -105,10 +122,11 @@ function write(value: unknown, out: (text: string) => void, isData: boolean): vo
     out("]");
   } else if (typeof value === "object" && value !== null) {
     out("{");
-    for (const [key, inner] of Object.entries(value).sort(byKey)) {
+    const map: { readonly [key: string]: unknown } = { ...value };
+    for (const key of Object.keys(map).sort()) {
       if (!isData && key === "at") continue;
       out(`${JSON.stringify(key)}:`);
-      write(inner, out, isData || key === "json");
+      write(map[key], out, isData || key === "json");
       out(",");
     }
     out("}");

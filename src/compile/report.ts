@@ -5,7 +5,7 @@ import { bySpan, type Diagnostic, type Span } from "../model/diagnostic.ts";
 export type Report = (code: Code, at: Span, message: string, extra?: ReportExtra) => void;
 export type ReportExtra = Partial<Pick<Diagnostic, "severity" | "related" | "suggestion" | "fix" | "confidential">>;
 
-/** Collects problems; `sorted` gives them by position, the same problem at the same place once. */
+/** Collects problems; `sorted` gives them by position, the same problem at the same place once, without mere echoes. */
 export function createReport(): {
   report: Report;
   add: (found: readonly Diagnostic[]) => void;
@@ -13,19 +13,40 @@ export function createReport(): {
 } {
   const found = new Map<string, Diagnostic>();
   const add = (diagnostic: Diagnostic): void => {
-    const { code, at, message } = diagnostic;
-    const key = `${code} ${at.file}:${at.line}:${at.column} ${message}`;
+    const key = `${diagnostic.code} ${placeOf(diagnostic)} ${diagnostic.message}`;
     if (!found.has(key)) found.set(key, diagnostic);
   };
   return {
     report: (code, at, message, extra) => add({ code, severity: "error", message, at, ...extra }),
     add: (diagnostics) => diagnostics.forEach(add),
-    sorted: () => [...found.values()].sort((a, b) => bySpan(a.at, b.at)),
+    sorted: () => {
+      const all = [...found.values()];
+      const errors = Map.groupBy(
+        all.filter((it) => it.severity === "error"),
+        placeOf,
+      );
+      return all.filter((it) => !isEcho(it, errors.get(placeOf(it)) ?? [])).sort((a, b) => bySpan(a.at, b.at));
+    },
   };
+}
+
+/** A second way of saying what an error at the same place has said: one mistake, one message. */
+function isEcho({ code }: Diagnostic, errors: readonly Diagnostic[]): boolean {
+  if (code === "FLOW9001") return errors.some((error) => error.code !== code);
+  return code === "FLOW2012" && errors.some((error) => error.code === "FLOW2004");
+}
+
+function placeOf({ at }: Diagnostic): string {
+  return `${at.file}:${at.line}:${at.column}`;
 }
 
 export function didYouMean(name: string | undefined): { suggestion?: string } {
   return name === undefined ? {} : { suggestion: `did you mean \`${name}\`?` };
+}
+
+/** `a run` and `an agent`: the word with its article. */
+export function anArticle(word: string): string {
+  return `${/^[aeiou]/i.test(word) ? "an" : "a"} \`${word}\``;
 }
 
 /** `a`, `b` or `c`, for messages; long lists are cut. */

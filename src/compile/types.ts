@@ -1,8 +1,10 @@
 import { type Reference, references, type StaticType, staticType } from "../expr/inspect.ts";
 import { parseExpression } from "../expr/parse.ts";
-import { type FollowResult, followSchema, schemaType } from "../jsonschema/follow.ts";
-import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type Json } from "../model/json.ts";
 import type { Data, Input, Named, Template } from "../model/plan.ts";
+import { unreachable } from "../model/result.ts";
+import { orderOf } from "./graph.ts";
+import { anyOf, follow, type Followed, type Known, nothing, objectOf, ofData, ofSchema, type Path, typeOfKnown } from "./known.ts";
 import { type LinkedScope, resolve } from "./link.ts";
 import type { LinkedWorkflow } from "./linked.ts";
 import type { StepShape } from "./shape.ts";
@@ -13,196 +15,290 @@ export interface Viewpoint {
   readonly step: StepShape | undefined;
 }
 
-/** What is known at compile time about the values references name, as JSON Schemas; `true` says nothing. */
+/** What is known at compile time about the values that references name. */
 export interface Types {
-  /** Follows a reference as far as schemas reach. */
-  follow(reference: Reference, from: Viewpoint): FollowResult;
+  /** Follows a reference as far as anything is known. */
+  follow(reference: Reference, from: Viewpoint): Followed;
   typeOf(reference: Reference, from: Viewpoint): StaticType;
-  /** Schema of a whole template's value. */
-  ofTemplate(template: Template, from: Viewpoint): Json;
-  /** Schema of a workflow's outputs. */
-  outputs(): Json;
+  /** The workflow's outputs. */
+  outputs(): Known;
 }
 
-const text: JsonObject = { type: "string" };
-const unknown: Json = true;
+const text = ofSchema({ type: "string" });
+const integer = ofSchema({ type: "integer" });
+const failure = objectOf([
+  ["kind", text],
+  ["message", text],
+  ["position", nothing],
+  ["cause", text],
+  ["step", text],
+]);
 
 /** Types of one workflow; `subTypes` gives those of its sub-workflows. */
 export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: LinkedWorkflow) => Types): Types {
-  const known = new Map<StepShape, Json>();
   const { shape } = workflow;
   const root: Viewpoint = { scope: workflow.scope, step: undefined };
-  const types: Types = {
+  const steps = new Map<StepShape, Known>();
+  const bodies = new Map<StepShape, Known>();
+  const contexts = new Map<string, Known>();
+  let walked = false;
+  return {
     follow: (reference, from) => {
-      if (reference.context === "steps") return followStep(reference, from);
-      return followSchema(contextSchema(reference.context, from), reference.path.map(segment));
+      walkOnce();
+      return followReference(reference, from);
     },
-    typeOf: (reference, from) => {
-      const followed = types.follow(reference, from);
-      return followed.kind === "found" ? schemaType(followed.schema) : "unknown";
+    typeOf,
+    outputs: () => {
+      walkOnce();
+      return remembered(contexts, "outputs", () => named(shape.scope.outputs, root));
     },
-    ofTemplate,
-    outputs: () => namedSchema(shape.scope.outputs, root),
   };
-  return types;
 
-  function followStep(reference: Reference, from: Viewpoint): FollowResult {
-    const [id, ...rest] = reference.path;
-    const found = id?.kind === "name" ? resolve(from.scope, id.name) : undefined;
-    if (!found) return { kind: "unchecked" };
-    const followed = followSchema(stepSchema(found.step, found.scope), rest.map(segment));
-    return followed.kind === "unknown_property" ? { ...followed, at: followed.at + 1 } : followed;
+  /** Looks at every step after those it refers to, so that a long chain of them is no deep recursion. */
+  function walkOnce(): void {
+    if (walked) return;
+    walked = true;
+    walk(workflow.scope);
   }
 
-  function contextSchema(context: string, from: Viewpoint): Json {
-    switch (context) {
-      case "inputs":
-        return inputsSchema(shape.inputs);
-      case "vars":
-        return namedSchema(shape.vars, root);
-      case "env":
-        return closed(Object.fromEntries(shape.env.map((it) => [it.name, text])));
-      case "secrets":
-        return closed(Object.fromEntries(shape.secrets.map((it) => [it.text, text])));
-      case "run":
-        return closed({ id: text, workflow: text, started: text });
-      case "index":
-      case "iteration":
-        return { type: "integer" };
-      case "result":
-        return from.step ? resultSchema(from.step, from.scope) : unknown;
-      default:
-        return unknown;
+  function walk(scope: LinkedScope): void {
+    const all = scope.shape.steps;
+    const order = orderOf(all.length, scope.edges);
+    // Steps that wait for each other say nothing about each other.
+    if (order.length < all.length) {
+      const ordered = new Set(order);
+      all.forEach((step, index) => void (ordered.has(index) || steps.set(step, nothing)));
+    }
+    for (const index of order) {
+      const step = all[index];
+      const inner = step && scope.inner.get(step.id);
+      if (inner) walk(inner);
+      if (step) ofStep(step, scope);
     }
   }
 
-  /** Schema of `steps.x`. Guarded against steps that refer to each other: those say nothing about each other. */
-  function stepSchema(step: StepShape, scope: LinkedScope): Json {
-    const ready = known.get(step);
-    if (ready !== undefined) return ready;
-    known.set(step, unknown);
-    const once = step.step.outputs ? namedSchema(step.step.outputs, { scope, step }) : defaultOutputs(step, scope);
-    const failure = closed({ kind: text, message: text, position: unknown, cause: text, step: text });
-    const outputs = step.step.foreach
-      ? closed({
-          items: { type: "array", items: once },
-          failed: { type: "array", items: closed({ index: { type: "integer" }, item: unknown, error: failure }) },
-        })
-      : once;
-    const schema = closed({ outcome: text, conclusion: text, outputs, error: failure, skipReason: text });
-    known.set(step, schema);
-    return schema;
+  function followReference(reference: Reference, from: Viewpoint): Followed {
+    const path = pathOf(reference);
+    if (reference.context !== "steps") return follow(ofContext(reference.context, from), path);
+    const [id] = reference.path;
+    const found = id?.kind === "name" ? resolve(from.scope, id.name) : undefined;
+    if (!found) return { kind: "unchecked" };
+    const followed = follow(ofStep(found.step, found.scope), path.slice(1));
+    return followed.kind === "unknown_property" ? { ...followed, at: followed.at + 1 } : followed;
   }
 
-  function defaultOutputs(step: StepShape, scope: LinkedScope): Json {
+  /** `previous` and all in it are null at first. */
+  function typeOf(reference: Reference, from: Viewpoint): StaticType {
+    const followed = followReference(reference, from);
+    return followed.kind === "found" && reference.context !== "previous" ? typeOfKnown(followed.known) : "unknown";
+  }
+
+  function ofContext(context: string, from: Viewpoint): Known {
+    switch (context) {
+      case "inputs":
+        return remembered(contexts, context, () => ofInputs(shape.inputs));
+      case "vars":
+        return remembered(contexts, context, () => named(shape.vars, root));
+      case "env":
+        return remembered(contexts, context, () => objectOf(shape.env.map((it) => [it.name, text])));
+      case "secrets":
+        return remembered(contexts, context, () => objectOf(shape.secrets.map((it) => [it.text, text])));
+      case "run":
+        return objectOf(["id", "workflow", "started"].map((name) => [name, text]));
+      case "index":
+      case "iteration":
+        return integer;
+      case "item":
+        return ofItem(around(from, (step) => step.step.foreach !== undefined));
+      case "matrix":
+        return ofItem(around(from, (step) => step.step.foreach?.matrix === true));
+      case "previous": {
+        const repeated = around(from, (step) => step.step.repeat !== undefined);
+        return repeated?.step ? ofBody(repeated.step, repeated.scope) : nothing;
+      }
+      case "result":
+        return from.step ? ofResult(from.step, from.scope) : nothing;
+      default:
+        return nothing;
+    }
+  }
+
+  /** An item of the loop that `owner` is; its list is written outside of the loop. */
+  function ofItem(owner: Viewpoint | undefined): Known {
+    const foreach = owner?.step?.step.foreach;
+    if (!owner || !foreach) return nothing;
+    const outside: Viewpoint = { scope: owner.scope, step: undefined };
+    if (foreach.matrix && foreach.items.type === "map") return ofAxes(foreach.items.entries, outside);
+    const list = follow(ofTemplate(foreach.items, outside), ["*"]);
+    return list.kind === "found" ? list.known : nothing;
+  }
+
+  function ofAxes(entries: readonly Named<Template>[], from: Viewpoint): Known {
+    const axes = entries.filter((it) => it.name !== "include" && it.name !== "exclude");
+    const isWider = entries.some((it) => it.name === "include");
+    const values = axes.map(({ name, value }) => {
+      const item = follow(ofTemplate(value, from), ["*"]);
+      return [name, item.kind === "found" ? item.known : nothing] as const;
+    });
+    return objectOf(values, isWider ? nothing : undefined);
+  }
+
+  /** `steps.x`. */
+  function ofStep(step: StepShape, scope: LinkedScope): Known {
+    return remembered(steps, step, () => {
+      const once = ofBody(step, scope);
+      const failed = objectOf([["index", integer], ["item", nothing], ["error", failure]]);
+      const outputs = step.step.foreach
+        ? objectOf([["items", { kind: "list", items: once }], ["failed", { kind: "list", items: failed }]])
+        : once;
+      return objectOf([
+        ["outcome", text],
+        ["conclusion", text],
+        ["outputs", outputs],
+        ["error", failure],
+        ["skipReason", text],
+      ]);
+    });
+  }
+
+  /** The outputs of one item and iteration. */
+  function ofBody(step: StepShape, scope: LinkedScope): Known {
+    return remembered(bodies, step, () =>
+      step.step.outputs ? named(step.step.outputs, { scope, step }) : defaultOutputs(step, scope),
+    );
+  }
+
+  function defaultOutputs(step: StepShape, scope: LinkedScope): Known {
     const { body } = step.step;
     switch (body.kind) {
       case "agent": {
         const output = body.output ?? workflow.agents.get(step)?.agent.output;
-        return output ? output.json : closed({ text });
+        return output ? ofSchema(output.json) : objectOf([["text", text]]);
       }
       case "run":
-        return {
-          type: "object",
-          properties: { stdout: text, stderr: text, "exit-code": { type: "integer" }, ...propertiesOf(body.output) },
-          additionalProperties: true,
-        };
+        // A script may write any output.
+        return objectOf([...streams, ...propertiesOf(body.output)], nothing);
       case "tool":
-        return body.output ? body.output.json : unknown;
+        return body.output ? ofSchema(body.output.json) : nothing;
       default:
-        return resultSchema(step, scope);
+        return ofResult(step, scope);
     }
   }
 
-  function resultSchema(step: StepShape, scope: LinkedScope): Json {
+  function ofResult(step: StepShape, scope: LinkedScope): Known {
     const { body, inputs } = step.step;
     switch (body.kind) {
       case "agent": {
         const output = body.output ?? workflow.agents.get(step)?.agent.output;
-        return closed({
-          text,
-          output: output ? output.json : { type: "null" },
-          turns: { type: "integer" },
-          usage: unknown,
-          cost: unknown,
-        });
+        return objectOf([
+          ["text", text],
+          ["output", ofSchema(output ? output.json : { type: "null" })],
+          ["turns", integer],
+          ["usage", nothing],
+          ["cost", nothing],
+        ]);
       }
       case "run":
-        return closed({ stdout: text, stderr: text, "exit-code": { type: "integer" } });
+        return objectOf(streams);
       case "tool":
-        return closed({ text, content: unknown });
+        return objectOf([["text", text], ["content", nothing]]);
       case "workflow": {
         const sub = workflow.workflows.get(step);
-        return sub ? subTypes(sub).outputs() : unknown;
+        return sub ? subTypes(sub).outputs() : nothing;
       }
       case "steps": {
-        const inside = scope.inner.get(step.id);
-        return inside ? namedSchema(inside.shape.outputs, { scope: inside, step }) : closed({});
+        const inside = scope.shape === step.inner ? scope : scope.inner.get(step.id);
+        return inside ? named(inside.shape.outputs, { scope: inside, step }) : nothing;
       }
       case "approve":
-        return closed({ by: text, comment: text, ...propertiesOf(body.form) });
+        return objectOf([["by", text], ["comment", text]], body.form && ofSchema(body.form.json));
       case "set": {
         const values = inputs.type === "map" ? inputs.entries.find((it) => it.name === "set")?.value : undefined;
-        return values ? ofTemplate(values, { scope, step }) : unknown;
+        return values ? ofTemplate(values, { scope, step }) : nothing;
       }
+      default:
+        return unreachable(body);
     }
   }
 
-  function namedSchema(entries: readonly Named<Template>[], from: Viewpoint): Json {
-    return closed(Object.fromEntries(entries.map((it) => [it.name, ofTemplate(it.value, from)])));
+  function named(entries: readonly Named<Template>[], from: Viewpoint): Known {
+    return objectOf(entries.map((it) => [it.name, ofTemplate(it.value, from)]));
   }
 
-  function ofTemplate(template: Template, from: Viewpoint): Json {
+  function ofTemplate(template: Template, from: Viewpoint): Known {
     switch (template.type) {
       case "data":
-        return dataSchema(template.json);
+        return ofData(template.json);
       case "text":
         return text;
       case "list":
-        return { type: "array" };
+        return { kind: "list", items: anyOf(template.items.map((item) => ofTemplate(item, from))) };
       case "map":
-        return namedSchema(template.entries, from);
+        return named(template.entries, from);
       case "expression":
-        return expressionSchema(template.source, from);
+        return ofExpression(template.source, from);
+      default:
+        return unreachable(template);
     }
   }
 
-  function expressionSchema(source: string, from: Viewpoint): Json {
+  function ofExpression(source: string, from: Viewpoint): Known {
     const parsed = parseExpression(source);
-    if (!parsed.ok) return unknown;
+    if (!parsed.ok) return nothing;
     const [only, second] = references(parsed.value);
     if (only && !second && only.length === source.length) {
-      const followed = types.follow(only, from);
-      return followed.kind === "found" ? followed.schema : unknown;
+      const followed = followReference(only, from);
+      return followed.kind === "found" && only.context !== "previous" ? followed.known : nothing;
     }
-    const type = staticType(parsed.value, (reference) => types.typeOf(reference, from));
-    return type === "unknown" ? unknown : { type };
+    const type = staticType(parsed.value, (reference) => typeOf(reference, from));
+    return type === "unknown" || type === "object" || type === "array" ? nothing : ofSchema({ type });
   }
 }
 
-function segment(part: Reference["path"][number]): string | number | "*" {
-  if (part.kind === "name") return part.name;
-  return part.kind === "index" ? (part.value ?? "*") : "*";
+const streams: readonly (readonly [string, Known])[] = [
+  ["stdout", text],
+  ["stderr", text],
+  ["exit-code", integer],
+];
+
+/** What is worked out once per key; while that goes on, the key says nothing about itself. */
+function remembered<K>(known: Map<K, Known>, key: K, find: () => Known): Known {
+  const ready = known.get(key);
+  if (ready !== undefined) return ready;
+  known.set(key, nothing);
+  const found = find();
+  known.set(key, found);
+  return found;
 }
 
-/** Declared inputs as one object schema. */
-export function inputsSchema(inputs: readonly Input[]): Json {
-  return closed(Object.fromEntries(inputs.map((it) => [it.name, it.schema.json])));
+/** The nearest step around a viewpoint, itself included, that `fits`, with the scope it stands in. */
+function around(from: Viewpoint, fits: (step: StepShape) => boolean): Viewpoint | undefined {
+  let { scope, step } = from;
+  for (;;) {
+    // What a group's own `outputs` and `until` see is the scope inside it.
+    if (step && scope.owner === step && scope.parent) scope = scope.parent;
+    if (step && fits(step)) return { scope, step };
+    if (!scope.owner || !scope.parent) return undefined;
+    step = scope.owner;
+    scope = scope.parent;
+  }
 }
 
-function propertiesOf(schema: Data | undefined): JsonObject {
-  const properties = schema && isJsonObject(schema.json) ? schema.json["properties"] : undefined;
-  return isJsonObject(properties) ? properties : {};
+/** The path of a reference below its context. */
+export function pathOf(reference: Reference): Path {
+  return reference.path.map((part) => {
+    if (part.kind === "name") return part.name;
+    return part.kind === "index" ? (part.value ?? "*") : "*";
+  });
 }
 
-function closed(properties: JsonObject): Json {
-  return { type: "object", properties, additionalProperties: false };
+/** Declared inputs by name. */
+export function ofInputs(inputs: readonly Input[]): Known {
+  return objectOf(inputs.map((it) => [it.name, ofSchema(it.schema.json)]));
 }
 
-/** The schema of a constant: exact about names, plain about values. */
-function dataSchema(value: Json): Json {
-  if (Array.isArray(value)) return { type: "array" };
-  if (isJsonObject(value))
-    return closed(Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, dataSchema(inner)])));
-  return { type: value === null ? "null" : typeof value };
+function propertiesOf(schema: Data | undefined): (readonly [string, Known])[] {
+  const properties: Json | undefined = schema && isJsonObject(schema.json) ? schema.json["properties"] : undefined;
+  if (!schema || !isJsonObject(properties)) return [];
+  return Object.keys(properties).map((name) => [name, ofSchema(schema.json, [name])] as const);
 }

@@ -32,6 +32,16 @@ export interface Call {
   readonly length: number;
   /** The text of each argument that is a string literal. */
   readonly args: readonly (string | undefined)[];
+  /** Where each argument stands. */
+  readonly places: readonly { readonly offset: number; readonly length: number }[];
+}
+
+/** A reference compared with a string literal by `==`, on either side. */
+export interface Comparison {
+  readonly reference: Reference;
+  readonly text: string;
+  readonly offset: number;
+  readonly length: number;
 }
 
 /** Every reference, in source order; one inside an index of another follows it. */
@@ -55,7 +65,22 @@ export function calls(parsed: ParsedExpression): readonly Call[] {
 
 function callOf({ name, offset, length, args }: CallNode): Call {
   const texts = args.map((arg) => (arg.type === "literal" && typeof arg.value === "string" ? arg.value : undefined));
-  return { name, offset, length, args: texts };
+  return { name, offset, length, args: texts, places: args };
+}
+
+/** Every `reference == 'text'`, in source order, whichever side the text is on. */
+export function comparisons(parsed: ParsedExpression): readonly Comparison[] {
+  const found: Comparison[] = [];
+  walk(parsed.root, false, (node, guarded) => {
+    if (node.type !== "compare" || node.operator !== "==") return;
+    const sides = [node.left, node.right];
+    const chain = sides.find(isChain);
+    const literal = sides.find((side) => side.type === "literal");
+    const reference = chain && referenceOf(chain, guarded);
+    if (reference === undefined || typeof literal?.value !== "string") return;
+    found.push({ reference, text: literal.value, offset: node.offset, length: node.length });
+  });
+  return found;
 }
 
 /** True when the result can never change: no reference, no status function, no `hashFiles`. */

@@ -89,19 +89,24 @@ export function createEvaluator(): Evaluator {
   };
 }
 
-/** More than a large workflow has; forgetting the oldest keeps a long-lived evaluator small. */
+/** More than a large workflow has; forgetting what was not used for as long keeps a long-lived evaluator small. */
 const maxRemembered = 10_000;
 
 function rememberParsed(): (source: string) => Result<ParsedExpression, ExpressionError> {
-  const remembered = new Map<string, ParsedExpression>();
+  // Two generations: dropping a whole one costs nothing, deleting the oldest of a large Map costs more than parsing.
+  let young = new Map<string, ParsedExpression>();
+  let old = new Map<string, ParsedExpression>();
   return (source) => {
-    const known = remembered.get(source);
+    const known = young.get(source);
     if (known !== undefined) return ok(known);
-    const parsed = parseExpression(source);
+    const before = old.get(source);
+    const parsed = before === undefined ? parseExpression(source) : ok(before);
     if (!parsed.ok) return parsed;
-    const oldest = remembered.size < maxRemembered ? undefined : remembered.keys().next().value;
-    if (oldest !== undefined) remembered.delete(oldest);
-    remembered.set(source, parsed.value);
+    if (young.size >= maxRemembered) {
+      old = young;
+      young = new Map();
+    }
+    young.set(source, parsed.value);
     return parsed;
   };
 }

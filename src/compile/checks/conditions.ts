@@ -1,9 +1,10 @@
-import { calls, isConstant, staticType } from "../../expr/inspect.ts";
+import { calls, comparisons, isConstant, type Reference, staticType } from "../../expr/inspect.ts";
 import { resolve } from "../link.ts";
 import { stepsOf } from "../linked.ts";
 import type { StepShape, Use } from "../shape.ts";
 import type { Viewpoint } from "../types.ts";
 import type { Check, CheckSource } from "./check.ts";
+import { isOutside } from "./references.ts";
 import { entry } from "../../source/document.ts";
 import { booleanOf } from "../read/nodes.ts";
 
@@ -46,7 +47,8 @@ function checkCondition({ types, report }: CheckSource, use: Use, from: Viewpoin
     });
     return;
   }
-  const type = staticType(use.parsed, (reference) => types.typeOf(reference, from));
+  const viewpoint = isOutside(use) ? { ...from, step: undefined } : from;
+  const type = staticType(use.parsed, (reference) => types.typeOf(reference, viewpoint));
   if (type === "unknown" || type === "boolean") return;
   const [only, second] = use.references;
   const name = only && !second ? use.source.trim() : "it";
@@ -66,15 +68,13 @@ function comparison(type: string, name: string): string {
 function checkNeverTrue({ report }: CheckSource, step: StepShape, use: Use, { scope }: Viewpoint): void {
   const status = calls(use.parsed).some((call) => ["success", "failure", "always", "cancelled"].includes(call.name));
   if (!status) {
-    for (const match of use.source.matchAll(
-      /steps\.([A-Za-z_][\w-]*)\.outcome\s*==\s*'failure'|'failure'\s*==\s*steps\.([A-Za-z_][\w-]*)\.outcome/gi,
-    )) {
-      const id = match[1] ?? match[2] ?? "";
-      const need = step.needs.find((it) => it.step.text.toLowerCase() === id.toLowerCase());
-      if (!need || resolve(scope, id)?.step.step.continueOnError) continue;
+    for (const { reference, text, offset, length } of comparisons(use.parsed)) {
+      const id = text.toLowerCase() === "failure" ? outcomeOf(reference) : undefined;
+      const need = step.needs.find((it) => it.step.text.toLowerCase() === id?.toLowerCase());
+      if (id === undefined || !need || resolve(scope, id)?.step.step.continueOnError) continue;
       report(
         "FLOW5011",
-        use.span(match.index, match[0].length),
+        use.span(offset, length),
         `this is never true: \`${step.id}\` needs \`${id}\`, and runs only when \`${id}\` succeeded`,
         {
           related: [{ message: "it is needed here", at: need.step.at }],
@@ -84,6 +84,12 @@ function checkNeverTrue({ report }: CheckSource, step: StepShape, use: Use, { sc
     }
   }
   checkFailedOutputs({ step, use, report, scope });
+}
+
+/** The id of a reference that is exactly `steps.x.outcome`. */
+function outcomeOf({ context, path: [id, property, more] }: Reference): string | undefined {
+  if (context !== "steps" || id?.kind !== "name" || property?.kind !== "name" || more !== undefined) return undefined;
+  return property.name.toLowerCase() === "outcome" ? id.name : undefined;
 }
 
 /** A step that runs only because another failed cannot read what that one would have given by success. */
@@ -98,7 +104,8 @@ function checkFailedOutputs({
   report: CheckSource["report"];
   scope: Viewpoint["scope"];
 }): void {
-  const only = /^failure\('([^']+)'\)$/.exec(use.source.trim())?.[1];
+  const [call] = calls(use.parsed);
+  const only = call?.name === "failure" && call.length === use.source.length ? call.args[0] : undefined;
   const failed = only === undefined ? undefined : resolve(scope, only)?.step;
   if (!failed || failed.step.kind === "run" || failed.step.foreach) return;
   for (const reading of step.uses) {

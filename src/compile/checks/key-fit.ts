@@ -3,6 +3,7 @@ import { entry } from "../../source/document.ts";
 import { stepsOf } from "../linked.ts";
 import { asMap, entriesOf } from "../read/nodes.ts";
 import { kindOf } from "../read/kind.ts";
+import { anArticle } from "../report.ts";
 import type { Check } from "./check.ts";
 
 /** Keys every kind of step may be written with, but that mean nothing on some: the kinds and the reason. */
@@ -31,7 +32,7 @@ export const checkKeyFit: Check = ({ workflow, report }) => {
     for (const { key, keyAt } of step.node.entries) {
       const misfit = Object.hasOwn(misfits, key) ? misfits[key] : undefined;
       if (misfit?.kinds.includes(kind))
-        report("FLOW2008", keyAt, `\`${key}\` makes no sense on a \`${kind}\` step: ${misfit.reason}`);
+        report("FLOW2008", keyAt, `\`${key}\` makes no sense on ${anArticle(kind)} step: ${misfit.reason}`);
     }
     const cache = entry(step.node, "cache");
     const undo = entry(step.node, "undo");
@@ -52,7 +53,7 @@ export const checkKeyFit: Check = ({ workflow, report }) => {
       report(
         "FLOW2008",
         at,
-        `\`undo\` cannot be a \`${undoKind}\`: it is one command, tool call, agent or workflow that takes the effect back`,
+        `\`undo\` cannot be ${anArticle(undoKind)} step: it is one command, tool call, agent or workflow that takes the effect back`,
       );
     }
   }

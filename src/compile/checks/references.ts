@@ -4,8 +4,8 @@ import { type LinkedScope, resolve } from "../link.ts";
 import { stepsOf } from "../linked.ts";
 import { didYouMean, oneOf } from "../report.ts";
 import type { Use } from "../shape.ts";
-import { inputsSchema, type Viewpoint } from "../types.ts";
-import { followSchema } from "../../jsonschema/follow.ts";
+import { follow } from "../known.ts";
+import { ofInputs, pathOf, type Viewpoint } from "../types.ts";
 import type { Check, CheckSource } from "./check.ts";
 
 /** Every reference names something that is declared, as far as schemas reach. */
@@ -22,9 +22,10 @@ export const checkReferences: Check = (source) => {
   }
   for (const edge of workflow.shape.scope.edges) see(edge.uses, root);
   for (const agent of new Set([...workflow.agents.values(), ...workflow.shape.agents.values()])) {
+    const inputs = ofInputs(agent.agent.inputs);
     for (const use of agent.uses) {
       for (const reference of use.references) {
-        const followed = followSchema(inputsSchema(agent.agent.inputs), pathOf(reference));
+        const followed = follow(inputs, pathOf(reference));
         if (followed.kind === "unknown_property")
           reportUnknown({ source, use, reference, name: followed.name, at: followed.at, known: followed.known });
       }
@@ -33,8 +34,8 @@ export const checkReferences: Check = (source) => {
 };
 
 function checkReference(source: CheckSource, use: Use, reference: Reference, from: Viewpoint): void {
-  if (!use.place.contexts.has(reference.context)) return;
-  const followed = source.types.follow(reference, from);
+  if (!use.place.contexts.has(reference.context) || isToItself(use, reference, from)) return;
+  const followed = source.types.follow(reference, isOutside(use) ? { ...from, step: undefined } : from);
   if (followed.kind === "unknown_property")
     reportUnknown({
       source,
@@ -46,6 +47,18 @@ function checkReference(source: CheckSource, use: Use, reference: Reference, fro
       scope: from.scope,
     });
   else if (reference.context === "steps") checkScriptOutput(source, use, reference, from);
+}
+
+/** Whether a use stands on a step and outside of its loops: `item` there is the item of a loop further out. */
+export function isOutside({ place }: Use): boolean {
+  return ["`if`", "an edge's `if`", "`foreach`", "`matrix`"].includes(place.what);
+}
+
+/** A step's reference to its own `steps` entry has been refused as a whole; only an `undo` may have one. */
+function isToItself(use: Use, reference: Reference, { scope, step }: Viewpoint): boolean {
+  const [id] = reference.path;
+  if (reference.context !== "steps" || id?.kind !== "name" || !step || step.undoUses.includes(use)) return false;
+  return resolve(scope, id.name)?.step === step;
 }
 
 interface Unknown {
@@ -100,11 +113,5 @@ function checkScriptOutput({ report }: CheckSource, use: Use, reference: Referen
     use.span(name.offset, name.length),
     `nothing in the script of \`${id.name}\` writes an output \`${name.name}\``,
     { severity: "warning", ...didYouMean(near) },
-  );
-}
-
-function pathOf(reference: Reference): (string | number | "*")[] {
-  return reference.path.map((part) =>
-    part.kind === "name" ? part.name : part.kind === "index" ? (part.value ?? "*") : "*",
   );
 }

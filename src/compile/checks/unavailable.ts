@@ -13,7 +13,10 @@ export const unavailable: { readonly [area: string]: readonly string[] } = {
   workflow: ["permissions", "mcp", "tools"],
   kind: ["tool", "approve"],
   step: ["cache", "check", "foreach", "isolation", "matrix", "permissions", "repeat", "rerun", "retry", "team", "undo"],
+  "agent step": ["env"],
   limits: ["children", "cost", "depth", "tokens"],
+  "limits of a step or an agent": ["duration", "parallel"],
+  "limits of anything but an agent": ["turns"],
   defaults: ["retry"],
   agent: [
     "approval",
@@ -35,7 +38,7 @@ export const unavailable: { readonly [area: string]: readonly string[] } = {
 export const checkUnavailable: Check = ({ workflow, report, tools }) => {
   const { node } = workflow.shape;
   warn(node, "workflow", report);
-  warn(asMap(entry(node, "limits")?.value), "limits", report);
+  warnLimits(node, ["limits of anything but an agent"], report);
   const defaults = asMap(entry(node, "defaults")?.value);
   warn(defaults, "defaults", report);
   for (const owner of [node, ...(defaults ? [defaults] : [])]) warnFallback(owner, report);
@@ -44,12 +47,15 @@ export const checkUnavailable: Check = ({ workflow, report, tools }) => {
     const kind = entry(step.node, step.step.kind);
     if (kind && unavailable["kind"]?.includes(step.step.kind))
       warning(`\`${step.step.kind}\` steps`, kind.keyAt, report);
-    warn(asMap(entry(step.node, "limits")?.value), "limits", report);
+    const isAgent = step.step.kind === "agent";
+    if (isAgent) warn(step.node, "agent step", report, " on an agent step");
+    const areas = ["limits of a step or an agent", ...(isAgent ? [] : ["limits of anything but an agent"])];
+    warnLimits(step.node, areas, report);
     warnFallback(step.node, report);
   }
   for (const agent of new Set([...workflow.agents.values(), ...workflow.shape.agents.values()])) {
     warn(agent.node, "agent", report);
-    warn(asMap(entry(agent.node, "limits")?.value), "limits", report);
+    warnLimits(agent.node, ["limits of a step or an agent"], report);
     warnFallback(agent.node, report);
     for (const tool of agent.tools)
       if (tools.get(tool.text) === false || tool.text.startsWith("mcp__"))
@@ -57,9 +63,17 @@ export const checkUnavailable: Check = ({ workflow, report, tools }) => {
   }
 };
 
-function warn(map: MapNode | undefined, area: string, report: Report): void {
+/** `place` completes the name of a key that is available elsewhere. */
+function warn(map: MapNode | undefined, area: string, report: Report, place = ""): void {
   for (const { key, keyAt } of map?.entries ?? [])
-    if (unavailable[area]?.includes(key)) warning(`\`${key}\``, keyAt, report);
+    if (unavailable[area]?.includes(key)) warning(`\`${key}\`${place}`, keyAt, report);
+}
+
+/** `areas`: those beside the limits that are not there for anybody. */
+function warnLimits(owner: MapNode, areas: readonly string[], report: Report): void {
+  const limits = asMap(entry(owner, "limits")?.value);
+  warn(limits, "limits", report);
+  for (const area of areas) warn(limits, area, report, ` in the ${area}`);
 }
 
 function warnFallback(owner: MapNode, report: Report): void {

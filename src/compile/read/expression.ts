@@ -188,10 +188,13 @@ const codeOf: { readonly [kind in ExpressionError["kind"]]: Code } = {
 
 function reportError(reader: Reader, node: ScalarNode, offset: number, error: ExpressionError): void {
   const at = locate(reader.document, node, offset + error.offset, Math.max(1, error.length));
-  reader.report(
-    codeOf[error.kind],
-    at,
-    error.message,
-    error.suggestion === undefined ? {} : { suggestion: error.suggestion },
-  );
+  const suggestion = error.suggestion && error.suggestion.charAt(0).toLowerCase() + error.suggestion.slice(1);
+  reader.report(codeOf[error.kind], at, inPlainWords(error.message), { ...(suggestion && { suggestion }) });
+}
+
+/** The package of the expression language speaks GitHub's jargon. */
+function inPlainWords(message: string): string {
+  const [, what, name] = /^Unrecognized (named-value|function): '(.*)'$/s.exec(message) ?? [];
+  if (what === undefined) return message.charAt(0).toLowerCase() + message.slice(1);
+  return what === "function" ? `there is no function \`${name}\`` : `there is no context \`${name}\``;
 }

@@ -2,7 +2,7 @@ import { checkAgent, checkUserSchema, checkWorkflow, type SchemaIssue } from "..
 import type { Json } from "../../model/json.ts";
 import { nearest } from "../../model/names.ts";
 import { type MapNode, nodeAt, type SourceNode, toJson } from "../../source/document.ts";
-import { didYouMean, oneOf, type Report } from "../report.ts";
+import { anArticle, didYouMean, oneOf, type Report } from "../report.ts";
 import { stepKinds } from "./kind.ts";
 import { asMap, entriesOf } from "./nodes.ts";
 
@@ -73,7 +73,7 @@ function reportIssues(
         reportUnknownKey({ issue, key: problem.key, allowed: problem.allowed, root, report });
         break;
       case "missing_key":
-        report("FLOW2003", found?.keyAt ?? at, issue.message);
+        if (!isMisspelt(problem.key, issue.path, issues)) report("FLOW2003", found?.keyAt ?? at, issue.message);
         break;
       case "type":
         report("FLOW2001", at, `${place(issue.path)}${issue.message}`);
@@ -92,6 +92,19 @@ function reportIssues(
         report("FLOW2004", at, `${place(issue.path)}${issue.message}`);
     }
   }
+}
+
+/** Whether an unknown key of the same mapping is what somebody wrote for the missing one. */
+function isMisspelt(missing: string, path: SchemaIssue["path"], issues: readonly SchemaIssue[]): boolean {
+  return issues.some(
+    ({ problem, path: other }) =>
+      problem.kind === "unknown_key" && other.join("/") === path.join("/") && nearestKey(problem.key, [missing]) === missing,
+  );
+}
+
+/** The key that was meant; a letter of another alphabet that looks alike counts as one wrong letter. */
+function nearestKey(key: string, allowed: readonly string[]): string | undefined {
+  return nearest(key, allowed) ?? nearest(key.normalize("NFKD").replaceAll(/[^ -~]/g, "?"), allowed);
 }
 
 function insideUnclear(root: MapNode, path: SchemaIssue["path"], unclear: ReadonlySet<SourceNode>): boolean {
@@ -114,9 +127,7 @@ function reportUnknownKey({ issue, key, allowed, root, report }: UnknownKey): vo
   const parent = asMap(nodeAt(root, issue.path)?.node);
   const at = parent?.entries.find((it) => it.key === key)?.keyAt ?? root.at;
   const foreign = [...key].find((letter) => letter > "\u007f");
-  const near =
-    nearest(key, allowed) ??
-    (foreign === undefined ? undefined : nearest(key.normalize("NFKD").replaceAll(/[^ -~]/g, "?"), allowed));
+  const near = nearestKey(key, allowed);
   if (foreign !== undefined) {
     report(
       "FLOW2002",
@@ -128,7 +139,7 @@ function reportUnknownKey({ issue, key, allowed, root, report }: UnknownKey): vo
   }
   const kind = parent && stepKinds.find((it) => parent.entries.some((entry) => entry.key === it));
   const belongs = kind === undefined ? undefined : keyOwners[key];
-  if (belongs) report("FLOW2008", at, `\`${key}\` makes no sense on a \`${kind}\` step: ${belongs}`);
+  if (belongs) report("FLOW2008", at, `\`${key}\` makes no sense on ${anArticle(kind ?? "")} step: ${belongs}`);
   else
     report(
       "FLOW2002",
