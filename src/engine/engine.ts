@@ -1,7 +1,7 @@
 import type { Scope as Visible } from "../expr/evaluate.ts";
 import type { Evaluator } from "../expr/template.ts";
 import type { Lookup } from "../expr/value.ts";
-import type { JsonObject } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Plan, Step, Workflow } from "../model/plan.ts";
 import type { Attempt, Clock, Emit, Execute } from "../model/ports.ts";
@@ -22,6 +22,8 @@ export interface Engine {
   readonly retriable: (step: Step) => boolean;
   readonly emit: Emit;
   readonly clock: Clock;
+  /** In [0, 1), for the jitter of retries. */
+  readonly random: () => number;
   readonly evaluator: Evaluator;
   readonly hashFiles: Visible["hashFiles"];
   readonly loop: Loop;
@@ -40,9 +42,35 @@ export interface Sight {
   readonly settled: (id: string) => Settled | undefined;
 }
 
+/** One execution of a step that was decided to run: the whole step, an item or an iteration of it. */
+export interface StepRun {
+  readonly engine: Engine;
+  readonly step: Step;
+  readonly path: string;
+  readonly sight: Sight;
+  readonly signal: AbortSignal;
+}
+
+/** Runs the body of one item or iteration. */
+export type RunOne = (run: StepRun) => BodyResult | Promise<BodyResult>;
+
+/** An execution that succeeded and has an `undo`. */
+export interface Done {
+  readonly step: Step;
+  readonly path: string;
+  readonly sight: Sight;
+  readonly outputs: Json;
+}
+
 /** What the body of a step gave: one attempt of its kind, or its own steps. */
 export type BodyResult =
-  /** `failures`: those of all its own steps, so that none hides behind the first. */
-  | (StepResult & { readonly failures?: readonly Failure[] })
+  | (StepResult & {
+      /** Those of all its own steps, so that none hides behind the first. */
+      readonly failures?: readonly Failure[];
+      /** What succeeded inside and can be undone, in order; the scope around decides about it. */
+      readonly done?: readonly Done[];
+      /** What expressions see inside a step that contains steps. */
+      readonly sight?: Sight;
+    })
   /** All its own steps were skipped. */
   | { readonly outcome: "empty" };

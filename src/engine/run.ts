@@ -25,6 +25,8 @@ export interface RunOptions {
   /** Gets every `step.…` event; `run.…` events are the caller's. */
   readonly emit: Emit;
   readonly clock: Clock;
+  /** In [0, 1), for the jitter of retries; `Math.random` when absent. */
+  readonly random?: () => number;
   /** Aborted: the run is cancelled; steps whose condition asks for it still run, for 30 s. */
   readonly signal: AbortSignal;
   /** Aborted: every step settles at once as cancelled, whatever it is doing. */
@@ -60,6 +62,7 @@ export async function runPlan(options: RunOptions): Promise<RunResult> {
     retriable: options.retriable,
     emit: options.emit,
     clock,
+    random: options.random ?? Math.random,
     evaluator: createEvaluator(),
     hashFiles: options.hashFiles,
     loop: new Loop(workflow.limits.parallel ?? options.parallel, crashed.reject),
@@ -68,9 +71,9 @@ export async function runPlan(options: RunOptions): Promise<RunResult> {
   };
   try {
     const run = runWorkflow(engine, { workflow, inputs, path: "", signal: stops.signal });
-    const end = await Promise.race([run, crashed.promise]);
-    const [error] = end.failures;
-    return end.outcome === "failure" && error !== undefined ? { ...end, error } : end;
+    const { outcome, outputs, failures } = await Promise.race([run, crashed.promise]);
+    const [error] = failures;
+    return { outcome, outputs, failures, ...(outcome === "failure" && error !== undefined && { error }) };
   } finally {
     stops.close();
   }

@@ -1,19 +1,20 @@
 import { stepPath } from "../model/ids.ts";
 import type { Failure } from "../model/outcome.ts";
-import type { Scope, Workflow } from "../model/plan.ts";
+import type { Scope, Step, Workflow } from "../model/plan.ts";
 import { unreachable } from "../model/result.ts";
 import { deadline } from "./deadline.ts";
 import type { Deadline } from "./deadline.ts";
 import type { Verdict } from "./decide.ts";
 import { decide } from "./decide.ts";
-import type { Engine, Sight } from "./engine.ts";
+import type { Done, Engine, Sight, StepRun } from "./engine.ts";
 import type { Owner } from "./loop.ts";
 import { skipped } from "./reasons.ts";
 import type { Settled } from "./reasons.ts";
 import { Schedule } from "./schedule.ts";
 import { seeSteps } from "./sight.ts";
-import type { StepEnd, StepRun } from "./step.ts";
+import type { StepEnd } from "./step.ts";
 import { failStep, runStep } from "./step.ts";
+import { undoAll } from "./undo.ts";
 
 /** What a scope runs with. */
 export interface ScopeOptions {
@@ -34,6 +35,8 @@ export interface ScopeEnd {
   readonly outcome: "success" | "failure" | "cancelled" | "empty";
   /** Of the steps that concluded `failure` and those inside them, in the order of failing, each with its path. */
   readonly failures: readonly Failure[];
+  /** What can be undone and was not: a scope that succeeded hands it outward. */
+  readonly done: readonly Done[];
   readonly sight: Sight;
 }
 
@@ -53,6 +56,7 @@ class RunningScope implements Owner {
   readonly #settled: (Settled | undefined)[];
   readonly #sight: Sight;
   readonly #failures: Failure[] = [];
+  readonly #done: Done[] = [];
   #ran = false;
   /** What steps run under that start after the cancel. */
   #cleanup: Deadline | undefined;
@@ -78,7 +82,7 @@ class RunningScope implements Owner {
     const { engine } = this.#options;
     const run = this.#stepRun(index);
     if (!this.#mayRun(index, run)) return;
-    if (run.step.scope !== undefined) this.#begin(index, run);
+    if (!needsSlot(run.step)) this.#begin(index, run);
     else if (engine.loop.line(this, index)) engine.emit({ type: "step.ready", step: run.path });
   }
 
@@ -97,7 +101,7 @@ class RunningScope implements Owner {
         return true;
       case "skip":
         run.engine.emit({ type: "step.skipped", step: run.path, reason: verdict.reason });
-        this.#settle(index, run, { settled: skipped(verdict.reason), failures: undefined });
+        this.#settle(index, run, { settled: skipped(verdict.reason) });
         return false;
       case "fail":
         this.#settle(index, run, failStep(run, verdict.error));
@@ -118,7 +122,7 @@ class RunningScope implements Owner {
   #begin(index: number, run: StepRun): void {
     const { loop } = run.engine;
     const ended = (end: StepEnd): void => {
-      if (run.step.scope === undefined) loop.release();
+      if (needsSlot(run.step)) loop.release();
       this.#settle(index, run, end);
     };
     const end = runStep(run);
@@ -126,8 +130,9 @@ class RunningScope implements Owner {
     else ended(end);
   }
 
-  #settle(index: number, { engine, path }: StepRun, { settled, failures }: StepEnd): void {
+  #settle(index: number, { engine, path }: StepRun, { settled, failures, done }: StepEnd): void {
     this.#settled[index] = settled;
+    if (done !== undefined) this.#done.push(...done);
     if (settled.outcome !== "skipped") this.#ran = true;
     if (settled.conclusion === "failure" && settled.error !== undefined)
       for (const failure of failures ?? [settled.error]) this.#failures.push({ step: path, ...failure });
@@ -140,7 +145,20 @@ class RunningScope implements Owner {
     this.#cleanup?.close();
     const failed = this.#failures.length > 0;
     const outcome = this.#cancelled ? "cancelled" : failed ? "failure" : this.#ran ? "success" : "empty";
-    this.#end({ outcome, failures: this.#failures, sight: this.#sight });
+    const end: ScopeEnd = { outcome, failures: this.#failures, done: [], sight: this.#sight };
+    if (outcome === "success" || this.#done.length === 0) this.#end({ ...end, done: this.#done });
+    else this.#undo(end);
+  }
+
+  /** Takes back what succeeded here before the scope settles; after a cancel there is only so much time for it. */
+  #undo(end: ScopeEnd): void {
+    const { engine } = this.#options;
+    const time = deadline(engine.clock, timeAfterCancel, engine.ending);
+    const signal = this.#cancelled ? time.signal : engine.ending;
+    engine.loop.after(undoAll(engine, this.#done, signal), () => {
+      time.close();
+      this.#end(end);
+    });
   }
 
   get #cancelled(): boolean {
@@ -161,4 +179,9 @@ class RunningScope implements Owner {
     this.#cleanup ??= deadline(engine.clock, timeAfterCancel, engine.ending);
     return this.#cleanup.signal;
   }
+}
+
+/** A step that contains executions takes no slot: each execution inside lines up for its own. */
+function needsSlot(step: Step): boolean {
+  return step.scope === undefined && step.foreach === undefined;
 }

@@ -1,6 +1,6 @@
 import { lookup, missing, propertyOf } from "../expr/value.ts";
 import type { Lookup, Missing, Value } from "../expr/value.ts";
-import type { JsonObject } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Scope, Step } from "../model/plan.ts";
@@ -29,6 +29,23 @@ export function seeSteps(
     return position === undefined ? outer?.settled(id) : settled[position];
   };
   return { steps, settled: find };
+}
+
+/** The same sight with more contexts: `item`, `iteration` and what else a loop gives. */
+export function seeMore(sight: Sight, contexts: JsonObject): Sight {
+  const { visible } = sight;
+  return { ...sight, visible: { ...visible, contexts: { ...visible.contexts, ...contexts } } };
+}
+
+/** What the `undo` of one execution sees: its own step as that execution left it, whatever became of the others. */
+export function seeOwn(sight: Sight, step: Step, outputs: Json): Sight {
+  const own: Settled = { outcome: "success", conclusion: "success", outputs, error: undefined, skipReason: undefined };
+  const steps = lookup({
+    get: (name) => (name.toLowerCase() === step.id.toLowerCase() ? seeStep(step, own) : sight.steps.get(name)),
+    names: () => sight.steps.names(),
+  });
+  const { visible } = sight;
+  return { ...sight, steps, visible: { ...visible, contexts: { ...visible.contexts, steps } } };
 }
 
 /** `steps.x`. */

@@ -2,27 +2,24 @@ import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject } from "../model/json.ts";
 import { parseDuration } from "../model/duration.ts";
 import type { Failure } from "../model/outcome.ts";
-import type { Named, Step, Template } from "../model/plan.ts";
+import type { Named, Retry, Template } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { runAttempt } from "./attempt.ts";
-import type { BodyResult, Engine, Sight } from "./engine.ts";
+import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
+import { runItems } from "./items.ts";
+import { runIterations } from "./iterations.ts";
 import { expressionFailure, skipped } from "./reasons.ts";
 import type { Settled } from "./reasons.ts";
+import { mayRetry, pause, retryDelay } from "./retry.ts";
 
-/** One step that was decided to run. */
-export interface StepRun {
-  readonly engine: Engine;
-  readonly step: Step;
-  readonly path: string;
-  readonly sight: Sight;
-  readonly signal: AbortSignal;
-}
-
-/** How a step ended; `failures` are those of the steps inside it. */
+/** How a step ended. */
 export interface StepEnd {
   readonly settled: Settled;
-  readonly failures: readonly Failure[] | undefined;
+  /** Those of the steps inside it. */
+  readonly failures?: readonly Failure[];
+  /** What in it can be undone. */
+  readonly done?: readonly Done[];
 }
 
 /**
@@ -30,10 +27,7 @@ export interface StepEnd {
  * The order of a step's parts, outermost first, is foreach, cache, repeat, retry, timeout, body and output mapping.
  */
 export function runStep(run: StepRun): StepEnd | Promise<StepEnd> {
-  const { engine, step, path } = run;
-  engine.emit({ type: "step.started", step: path, kind: step.kind });
-  const started = engine.clock.monotonic();
-  return then(runOnce(run), (result) => finishStep(run, result, engine.clock.monotonic() - started));
+  return then(runFramed(run, runWhole), ({ result, duration }) => finishStep(run, result, duration));
 }
 
 /** The end of a step that failed before it could start: its condition could not be evaluated. */
@@ -42,15 +36,75 @@ export function failStep(run: StepRun, error: Failure): StepEnd {
   return finishStep(run, { outcome: "failure", error }, 0);
 }
 
+function runFramed(run: StepRun, body: RunOne): Timed | Promise<Timed> {
+  const { engine, step, path } = run;
+  engine.emit({ type: "step.started", step: path, kind: step.kind });
+  const started = engine.clock.monotonic();
+  return then(body(run), (result) => ({ result, duration: engine.clock.monotonic() - started }));
+}
+
+interface Timed {
+  readonly result: BodyResult;
+  /** Milliseconds. */
+  readonly duration: number;
+}
+
+function runWhole(run: StepRun): BodyResult | Promise<BodyResult> {
+  const { foreach } = run.step;
+  return foreach === undefined ? runItem(run) : runItems(run, foreach, framed(runItem));
+}
+
+function runItem(run: StepRun): BodyResult | Promise<BodyResult> {
+  const { repeat } = run.step;
+  return repeat === undefined ? runTries(run) : runIterations(run, repeat, framed(runTries));
+}
+
+/** An item or iteration reports itself as the step does. */
+function framed(body: RunOne): RunOne {
+  return (run) =>
+    then(runFramed(run, body), ({ result, duration }) => {
+      report(run, result, duration);
+      return result;
+    });
+}
+
 /** One item, one iteration: the inputs are resolved once, every attempt gets the same. */
-function runOnce(run: StepRun): BodyResult | Promise<BodyResult> {
+function runTries(run: StepRun): BodyResult | Promise<BodyResult> {
   const { engine, step, sight } = run;
   const inputs = engine.evaluator.resolve(step.inputs, sight.visible);
   if (!inputs.ok) return { outcome: "failure", error: expressionFailure(inputs.error) };
   if (!isJsonObject(inputs.value)) throw new Error(`the inputs of ${run.path} are not a map`);
   const timeout = timeoutOf(run);
   if (!timeout.ok) return { outcome: "failure", error: timeout.error };
-  return runReported(run, { inputs: inputs.value, timeout: timeout.value, attempt: 1 });
+  const first: Try = { inputs: inputs.value, timeout: timeout.value, attempt: 1 };
+  const { retry } = step;
+  const result = runReported(run, first);
+  const last = retry === undefined ? result : then(result, (failed) => runRetries(run, { retry, first, failed }));
+  return step.undo === undefined ? last : then(last, (value) => withUndo(run, value));
+}
+
+interface Retries {
+  readonly retry: Retry;
+  readonly first: Try;
+  readonly failed: BodyResult;
+}
+
+async function runRetries(run: StepRun, { retry, first, failed }: Retries): Promise<BodyResult> {
+  const { engine, path, signal } = run;
+  let result = failed;
+  for (let attempt = 2; mayRetry(retry, attempt - 1, result); attempt++) {
+    const delay = retryDelay(retry, attempt - 1, engine.random());
+    engine.emit({ type: "step.retrying", step: path, attempt, delay, error: result.error });
+    if (!(await pause(engine.clock, delay, signal))) return { outcome: "cancelled" };
+    result = await runReported(run, { ...first, attempt });
+  }
+  return result;
+}
+
+/** An execution that succeeded and can be taken back is remembered with what it saw. */
+function withUndo({ step, path, sight }: StepRun, result: BodyResult): BodyResult {
+  if (result.outcome !== "success") return result;
+  return { ...result, done: [...(result.done ?? []), { step, path, sight, outputs: result.outputs }] };
 }
 
 interface Try {
@@ -63,7 +117,7 @@ interface Try {
 
 function runReported(run: StepRun, tried: Try): BodyResult | Promise<BodyResult> {
   const { engine, step, path } = run;
-  if (!engine.retriable(step)) return runBody(run, tried);
+  if (!engine.retriable(step) && step.retry === undefined) return runBody(run, tried);
   const { attempt } = tried;
   engine.emit({ type: "step.attempt.started", step: path, attempt });
   const started = engine.clock.monotonic();
@@ -110,23 +164,30 @@ function timeoutOf({ engine, step, sight }: StepRun): Result<number | undefined,
 }
 
 function finishStep(run: StepRun, result: BodyResult, duration: number): StepEnd {
-  const { engine, step, path } = run;
+  const settled = report(run, result, duration, run.step.continueOnError);
+  if (result.outcome === "empty") return { settled };
+  const { failures, done } = result;
+  return { settled, ...(failures !== undefined && { failures }), ...(done !== undefined && { done }) };
+}
+
+/** Says how a step, item or iteration ended. */
+function report({ engine, path }: StepRun, result: BodyResult, duration: number, forgiving = false): Settled {
   if (result.outcome === "empty") {
     const skipReason = { kind: "empty" } as const;
     engine.emit({ type: "step.skipped", step: path, reason: skipReason });
-    return { settled: skipped(skipReason), failures: undefined };
+    return skipped(skipReason);
   }
-  const { outcome, outputs, failures } = result;
+  const { outcome, outputs } = result;
   const error = outcome === "failure" ? result.error : undefined;
-  const conclusion = outcome === "failure" && step.continueOnError ? "success" : outcome;
+  const conclusion = outcome === "failure" && forgiving ? "success" : outcome;
   const fields: { outputs?: Json; error?: Failure } = {};
   if (outputs !== undefined) fields.outputs = outputs;
   if (error !== undefined) fields.error = error;
   engine.emit({ type: "step.finished", step: path, outcome, conclusion, ...fields, duration });
-  return { settled: { outcome, conclusion, outputs, error, skipReason: undefined }, failures };
+  return { outcome, conclusion, outputs, error, skipReason: undefined };
 }
 
 /** Goes on at once with a value, later with a promise. */
-function then<T, R>(value: T | Promise<T>, go: (value: T) => R): R | Promise<R> {
+function then<T, R>(value: T | Promise<T>, go: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(go) : go(value);
 }

@@ -6,7 +6,7 @@ import type { Attempt } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { deadline } from "./deadline.ts";
-import type { BodyResult, Engine, Sight } from "./engine.ts";
+import type { BodyResult, Done, Engine, Sight } from "./engine.ts";
 import { expressionFailure, whyNoSuccess } from "./reasons.ts";
 import type { ScopeEnd } from "./scope.ts";
 import { runScope } from "./scope.ts";
@@ -27,6 +27,7 @@ export interface End {
   readonly outputs: JsonObject;
   /** At least one if it failed. `step` is absent in what is not the failure of a step. */
   readonly failures: readonly Failure[];
+  readonly done: readonly Done[];
 }
 
 /** Runs a whole workflow, the run's own or one that a step calls. Rejects only on a bug. */
@@ -42,7 +43,7 @@ export async function runWorkflow(engine: Engine, run: WorkflowRun): Promise<End
   limit?.close();
   if (duration !== undefined && limit?.passed()) {
     const message = `the limit of ${duration / 1000} s (\`limits.duration\`) was reached`;
-    return { outcome: "failure", outputs: {}, failures: [{ kind: "budget", message }, ...ended.failures] };
+    return { outcome: "failure", outputs: {}, failures: [{ kind: "budget", message }, ...ended.failures], done: [] };
   }
   return checkExpected(workflow, ended.sight, endOf(engine, ended, workflow.scope.outputs));
 }
@@ -60,11 +61,11 @@ export async function runInner(engine: Engine, attempt: Attempt, sight: Sight): 
   const { workflow, visible } = sight;
   const scope = step.scope.inline;
   const ended = await runScope({ engine, workflow, scope, path, visible, outer: sight, signal });
-  return bodyResult(endOf(engine, ended, scope.outputs));
+  return bodyResult(endOf(engine, ended, scope.outputs), ended.sight);
 }
 
-function bodyResult({ outcome, outputs, failures }: End): BodyResult {
-  if (outcome === "success") return { outcome, result: outputs, outputs };
+function bodyResult({ outcome, outputs, failures, done }: End, sight?: Sight): BodyResult {
+  if (outcome === "success") return { outcome, result: outputs, outputs, done, ...(sight !== undefined && { sight }) };
   if (outcome !== "failure") return { outcome };
   const [error] = failures;
   if (error === undefined) throw new Error("a scope failed without a failure");
@@ -72,7 +73,7 @@ function bodyResult({ outcome, outputs, failures }: End): BodyResult {
 }
 
 function failed(...failures: readonly Failure[]): End {
-  return { outcome: "failure", outputs: {}, failures };
+  return { outcome: "failure", outputs: {}, failures, done: [] };
 }
 
 function fillInputs(workflow: Workflow, given: JsonObject): Result<JsonObject, Failure> {
@@ -104,8 +105,8 @@ function contextsOf(engine: Engine, workflow: Workflow, given: JsonObject): Resu
 type Contexts = Sight["visible"]["contexts"];
 
 /** The outputs of a scope are evaluated only when it succeeded. */
-function endOf(engine: Engine, { outcome, failures, sight }: ScopeEnd, outputs: readonly Named<Template>[]): End {
-  if (outcome !== "success") return { outcome, outputs: {}, failures };
+function endOf(engine: Engine, { outcome, failures, sight, done }: ScopeEnd, outputs: readonly Named<Template>[]): End {
+  if (outcome !== "success") return { outcome, outputs: {}, failures, done };
   const values: JsonObject = {};
   for (const { name, value } of outputs) {
     const resolved = engine.evaluator.resolve(value, sight.visible);
@@ -117,7 +118,7 @@ function endOf(engine: Engine, { outcome, failures, sight }: ScopeEnd, outputs: 
     if (resolved.error.kind !== "missing") return failed(failure);
     return failed({ ...failure, kind: "output", message: `the output \`${name}\` has no value: ${failure.message}` });
   }
-  return { outcome, outputs: values, failures };
+  return { outcome, outputs: values, failures, done };
 }
 
 /** What a workflow expects is asked of a run that has not failed anyway. */

@@ -71,6 +71,22 @@ export type StepEvent =
       readonly error?: Failure;
       readonly duration: number;
     }
+  /** Attempt `attempt` follows after `delay`, because the one before failed with `error`. */
+  | {
+      readonly type: "step.retrying";
+      readonly step: string;
+      readonly attempt: number;
+      readonly delay: number;
+      readonly error: Failure;
+    }
+  /** The `undo` of an execution ran, because the scope around it failed or was cancelled. */
+  | {
+      readonly type: "step.undone";
+      readonly step: string;
+      readonly outcome: Exclude<StepOutcome, "skipped">;
+      readonly error?: Failure;
+      readonly duration: number;
+    }
   | { readonly type: "step.skipped"; readonly step: string; readonly reason: SkipReason }
   | {
       readonly type: "step.finished";

@@ -12,6 +12,16 @@ export function isReservedName(name: string): boolean {
   return reserved.has(name.toLowerCase());
 }
 
+/** `path[2]`: item 2 of a step, from 0. */
+export function itemPath(path: string, index: number): string {
+  return `${path}[${index}]`;
+}
+
+/** `path#3`: iteration 3 of a step or item, from 1. */
+export function iterationPath(path: string, iteration: number): string {
+  return `${path}#${iteration}`;
+}
+
 /** The path of a step inside the scope at `scope` (empty for the workflow's own). */
 export function stepPath(scope: string, id: string): string {
   return scope === "" ? id : `${scope}/${id}`;

@@ -10,7 +10,8 @@ export interface DiagnosticsOptions {
   readonly limit?: number;
 }
 
-type Lines = (file: string) => readonly string[];
+/** The lines of a file; undefined stands for one that must not be shown. */
+type Lines = (file: string) => readonly (string | undefined)[];
 
 /**
  * Every problem for a person, in the order given: `file:line:column` first so that terminals and editors link it, the
@@ -23,7 +24,7 @@ export function renderDiagnostics(
 ): string {
   if (diagnostics.length === 0) return "";
   const limit = options.limit ?? 50;
-  const lines = linesOf(sources);
+  const lines = linesOf(sources, diagnostics);
   const shown = diagnostics.slice(0, limit).map((diagnostic) => renderOne(diagnostic, lines, options.palette));
   const rest = diagnostics.length - shown.length;
   const more = rest > 0 ? [`… and ${rest} more (all with --format json)`] : [];
@@ -48,14 +49,19 @@ export function diagnosticsJson(diagnostics: readonly Diagnostic[]): Json {
   };
 }
 
-/** Sources split into lines on demand, each once. */
-function linesOf(sources: SourceTexts): Lines {
-  const split = new Map<string, readonly string[]>();
+/** Sources split into lines on demand, each once, without the lines that hold a credential. */
+function linesOf(sources: SourceTexts, diagnostics: readonly Diagnostic[]): Lines {
+  const split = new Map<string, readonly (string | undefined)[]>();
+  const confidential = Map.groupBy(
+    diagnostics.filter((diagnostic) => diagnostic.confidential),
+    ({ at }) => at.file,
+  );
   return (file) => {
     const known = split.get(file);
     if (known !== undefined) return known;
     const text = sources.get(file);
-    const lines = text === undefined ? [] : text.split("\n").map((line) => line.replace(/\r$/, ""));
+    const lines: (string | undefined)[] = text === undefined ? [] : text.split("\n").map((line) => line.replace(/\r$/, ""));
+    for (const { at } of confidential.get(file) ?? []) lines.fill(undefined, at.line - 1, at.endLine);
     split.set(file, lines);
     return lines;
   };
@@ -76,13 +82,13 @@ function renderRelated(related: RelatedSpan, lines: Lines, palette: Palette): st
   return [head, ...frameAt(related.at, 0, lines, { mark: palette.cyan, dim: palette.dim })];
 }
 
-/** The frame of a span, clamped to its first line; none where the source is not known. */
+/** The frame of a span, clamped to its first line; none where the source is not known or must not be shown. */
 function frameAt(at: Span, around: number, lines: Lines, colours: Pick<Palette, "dim"> & { mark: Palette["red"] }) {
   const all = lines(at.file);
   const text = all[at.line - 1];
   if (text === undefined) return [];
   const to = at.endLine > at.line ? text.trimEnd().length : at.endColumn - 1;
-  return codeFrame({ lines: all, line: at.line - 1, from: at.column - 1, to, around, ...colours });
+  return codeFrame({ lines: all.map((line) => line ?? "(not shown: it holds a credential)"), line: at.line - 1, from: at.column - 1, to, around, ...colours });
 }
 
 function place(at: Span): string {

@@ -1,4 +1,6 @@
-import stringWidth from "string-width";
+import { createRequire } from "node:module";
+
+const require = createRequire(import.meta.url);
 
 /**
  * Characters a terminal obeys instead of showing: controls, line and paragraph separators, bidirectional overrides,
@@ -28,6 +30,11 @@ const narrow = /^[\x20-\x7e←⇐⇠×↻≤·…│┌├└]*$/;
 /** Columns a terminal needs for `text`: 修 takes two. */
 export function displayWidth(text: string): number {
   return narrow.test(text) ? text.length : stringWidth(text);
+}
+
+/** Required here and not imported above: its segmenter and patterns take longer to build than a small run takes. */
+function stringWidth(text: string): number {
+  return (require("string-width") as typeof import("string-width")).default(text);
 }
 
 /** `text` in at most `width` columns, its end replaced by `…` when it is longer. */

@@ -68,6 +68,8 @@ function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usag
     case "step.started":
     case "step.attempt.started":
     case "step.attempt.finished":
+    case "step.retrying":
+    case "step.undone":
     case "step.skipped":
     case "step.finished":
       return sayStep(event, usage.get(event.step));
@@ -115,10 +117,14 @@ function sayStep(event: StepEvent, usage: Usage | undefined): Said[] {
       // An agent step says who it is in `agent.started`.
       return event.kind === "agent" ? [] : [[step, `start ${event.kind}`]];
     case "step.attempt.started":
-      return event.attempt === 1 ? [] : [[step, `retry ${event.attempt - 1}`]];
+      return [];
     case "step.attempt.finished":
       if (event.outcome === "success") return [];
       return [[step, `attempt ${event.attempt} ${outcomeWord(event.outcome)}${because(event.error)}`]];
+    case "step.retrying":
+      return [[step, `retry ${event.attempt - 1} in ${duration(event.delay)}`]];
+    case "step.undone":
+      return [[step, `undone: ${outcomeWord(event.outcome)}${because(event.error)} ${duration(event.duration)}`]];
     case "step.skipped":
       return [[step, `skipped: ${skipText(event.reason)}`]];
     case "step.finished": {

@@ -1,9 +1,12 @@
+import type { Span } from "../model/diagnostic.ts";
 import type { Event } from "../model/event.ts";
+import { isJsonObject, type Json, own } from "../model/json.ts";
 import type { Usage } from "../model/message.ts";
 import type { Failure, RunOutcome } from "../model/outcome.ts";
 import type { Paint, Palette } from "./palette.ts";
-import { count, duration, money, oneLine } from "./words.ts";
+import { cut, visible } from "./display.ts";
 import { failureText } from "./progress.ts";
+import { count, duration, money, oneLine, tidy } from "./words.ts";
 
 /** What the last block says, folded from a run's events by {@link observe}. */
 export interface RunFacts {
@@ -16,8 +19,15 @@ export interface RunFacts {
   readonly skipped: number;
   readonly cancelled: number;
   /** Steps that concluded `failure`, in the order they ended, at most a hundred. */
-  readonly failures: readonly { readonly step: string; readonly error: Failure | undefined }[];
+  readonly failures: readonly StepFailure[];
   readonly end?: Extract<Event, { type: "run.finished" }>;
+}
+
+interface StepFailure {
+  readonly step: string;
+  readonly error: Failure | undefined;
+  /** The last lines it wrote, to stderr if it wrote any there. */
+  readonly tail: readonly string[];
 }
 
 export interface SummaryOptions {
@@ -26,9 +36,15 @@ export interface SummaryOptions {
   readonly log?: string;
   /** Commands worth typing next. */
   readonly next: readonly string[];
+  /** Why the run failed, for a run whose log could not say it. */
+  readonly error?: Failure;
+  /** Where a step is written, by its path. */
+  readonly place?: (step: string) => Span | undefined;
 }
 
 const failureLimit = 100;
+const tailLines = 10;
+const tailWidth = 300;
 
 export const noFacts: RunFacts = { ok: 0, failed: 0, skipped: 0, cancelled: 0, failures: [] };
 
@@ -43,7 +59,7 @@ export function observe(facts: RunFacts, event: Event): RunFacts {
 function observeEnd(facts: RunFacts, event: Extract<Event, { type: "step.finished" }>): RunFacts {
   const failures =
     event.conclusion === "failure" && facts.failures.length < failureLimit
-      ? [...facts.failures, { step: event.step, error: event.error }]
+      ? [...facts.failures, { step: event.step, error: event.error, tail: tailOf(event.outputs) }]
       : facts.failures;
   if (!isOwnStep(event.step)) return failures === facts.failures ? facts : { ...facts, failures };
   const { conclusion } = event;
@@ -56,20 +72,29 @@ function observeEnd(facts: RunFacts, event: Extract<Event, { type: "step.finishe
   };
 }
 
+function tailOf(outputs: Json | undefined): string[] {
+  if (!isJsonObject(outputs)) return [];
+  const texts = ["stderr", "stdout"].map((name) => own(outputs, name));
+  const text = texts.find((it) => typeof it === "string" && it.trim() !== "");
+  if (typeof text !== "string") return [];
+  // Cut before cleaning too: a line may be long.
+  return text.trimEnd().split("\n").slice(-tailLines).map((line) => cut(tidy(line.slice(0, tailWidth * 4)), tailWidth));
+}
+
 function isOwnStep(path: string): boolean {
   return !/[/[#]/.test(path);
 }
 
 /** The block on stderr after a run; ends in a newline. */
-export function runSummary(facts: RunFacts, { palette, log, next }: SummaryOptions): string {
+export function runSummary(facts: RunFacts, { palette, log, next, place, error }: SummaryOptions): string {
   const { end } = facts;
   const rows: [string, string][] = [["steps", stepsText(facts)]];
   if (end !== undefined) rows.push(["tokens", usageText(end.usage, facts.provider)]);
-  const failure = end?.outcome === "success" ? undefined : firstFailure(facts);
-  if (failure !== undefined) rows.push(["failed", failure]);
+  rows.push(...failureRows(facts, place));
+  if (end === undefined && error !== undefined) rows.push(["failed", failureText(error)]);
   if (log !== undefined) rows.push(["log", log]);
   next.forEach((command, index) => rows.push([index === 0 ? "next" : "", command]));
-  const lines = rows.map(([label, text]) => `  ${palette.dim(label.padEnd(7))} ${oneLine(text)}`);
+  const lines = rows.map(([label, text]) => `  ${palette.dim(label.padEnd(7))} ${visible(text)}`);
   return `${[heading(facts, palette), ...lines].join("\n")}\n`;
 }
 
@@ -103,10 +128,26 @@ function usageText(usage: Usage, provider: string | undefined): string {
   return `${about}${count(input)} in, ${count(usage.output)} out, ${money(usage.cost)}${by}`;
 }
 
-/** The innermost step behind the first failure of the workflow's own steps; the run's own error when no step failed. */
-function firstFailure({ failures, end }: RunFacts): string | undefined {
+/** The step behind the failure of the run, if it is the failure of a step. */
+export function failedStep(facts: RunFacts): string | undefined {
+  return facts.end === undefined || facts.end.outcome === "success" ? undefined : firstFailure(facts)?.step;
+}
+
+/** The innermost step behind the first failure of the workflow's own steps. */
+function firstFailure({ failures }: RunFacts): StepFailure | undefined {
   const outer = failures.find(({ step }) => isOwnStep(step)) ?? failures[0];
-  const inner = failures.find(({ step }) => step === outer?.error?.step) ?? outer;
-  if (inner === undefined) return end?.error === undefined ? undefined : failureText(end.error);
-  return inner.error === undefined ? inner.step : `${inner.step} ${failureText(inner.error)}`;
+  return failures.find(({ step }) => step === outer?.error?.step) ?? outer;
+}
+
+/** What failed, where it is written, and the last lines it said; the run's own error when no step failed. */
+function failureRows(facts: RunFacts, place: SummaryOptions["place"]): [string, string][] {
+  const { end } = facts;
+  if (end === undefined || end.outcome === "success") return [];
+  const failure = firstFailure(facts);
+  if (failure === undefined) return end.error === undefined ? [] : [["failed", failureText(end.error)]];
+  const { step, error, tail } = failure;
+  const at = error?.position === undefined ? place?.(step) : undefined;
+  const where = at === undefined ? "" : ` (${at.file}:${at.line}:${at.column})`;
+  const why = error === undefined ? "" : ` ${failureText(error)}`;
+  return [["failed", oneLine(step) + why + where], ...tail.map((line): [string, string] => ["", `| ${line}`])];
 }

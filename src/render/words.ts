@@ -5,6 +5,12 @@ export function oneLine(text: string): string {
   return visible(text.replace(/[\r\n\t]+/g, " ").trim());
 }
 
+/** A line a program wrote for a terminal, without its colours and what it wrote over; its indent stays. */
+export function tidy(line: string): string {
+  const last = line.replace(/\r+$/, "").split("\r").at(-1) ?? "";
+  return visible(last.replaceAll(/\u001B\[[0-9;]*[A-Za-z]/g, "").replaceAll("\t", "    "));
+}
+
 /** `1.3k`, `20.2k`, `3.4M`. */
 export function count(value: number): string {
   if (value < 1000) return String(value);

@@ -30,6 +30,8 @@ const known: { readonly [Type in Event["type"]]: true } = {
   "step.started": true,
   "step.attempt.started": true,
   "step.attempt.finished": true,
+  "step.retrying": true,
+  "step.undone": true,
   "step.skipped": true,
   "step.finished": true,
   "agent.started": true,

@@ -73,6 +73,10 @@ const run: [number, Event][] = [
       duration: 1000,
     },
   ],
+  [
+    6000,
+    { type: "step.retrying", step: "lint", attempt: 2, delay: 500, error: { kind: "exit", message: "exited with 3" } },
+  ],
   [6500, { type: "step.attempt.started", step: "lint", attempt: 2 }],
   [
     7500,
@@ -117,7 +121,7 @@ describe("plain progress", () => {
       "00:04.4 plan       ok 4.3s 1.3k tok $0.004",
       "00:05.0 lint       start run",
       "00:06.0 lint       attempt 1 failed exit: exited with 3",
-      "00:06.5 lint       retry 1",
+      "00:06.0 lint       retry 1 in 0.5s",
       "00:07.5 lint       failed exit: exited with 3: 2 problems in a.ts (w.yaml:12:5) (the run goes on: continue-on-error) 2.5s",
       "00:07.6 publish    skipped: inputs.publish is false (inputs.publish = false, inputs.branch = no value)",
       "1:01:02.3 run        ok 1h 01m 1.3k tok $0.004",

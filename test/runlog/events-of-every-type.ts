@@ -40,6 +40,11 @@ export const samples: Samples = {
   "step.ready": [{ type: "step.ready", step: "group[2]/ok#3" }],
   "step.started": [{ type: "step.started", step: "a", kind: "run" }],
   "step.attempt.started": [{ type: "step.attempt.started", step: "a", attempt: 1 }],
+  "step.retrying": [{ type: "step.retrying", step: "a", attempt: 2, delay: 1500, error: failure }],
+  "step.undone": [
+    { type: "step.undone", step: "a[1]", outcome: "success", duration: 2 },
+    { type: "step.undone", step: "a[1]", outcome: "failure", error: failure, duration: 2 },
+  ],
   "step.attempt.finished": [
     { type: "step.attempt.finished", step: "a", attempt: 1, outcome: "failure", error: failure, duration: 2 },
   ],

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from "../../model/json.ts";
 import { isJsonObject } from "../../model/json.ts";
+import { expandMatrix, itemLimit } from "../../model/matrix.ts";
 import type { FailureKind } from "../../model/outcome.ts";
 import type { Foreach, Repeat, Retry, StepKind, Template } from "../../model/plan.ts";
 import { entry, type MapNode, type SourceNode } from "../../source/document.ts";
@@ -8,8 +8,6 @@ import { optional, readDuration } from "./agent.ts";
 import { readCondition, type Reader, readTemplate } from "./expression.ts";
 import { asMap, booleanOf, numberOf, textOf, textsOf } from "./nodes.ts";
 import { type Loops, stepPlace } from "./place.ts";
-
-const itemLimit = 10_000;
 
 /** `foreach` and `matrix`, with `parallel` and `fail-fast`. A matrix of constants becomes its list of combinations. */
 export function readForeach(reader: Reader, node: MapNode, loops: Loops): Foreach | undefined {
@@ -50,24 +48,6 @@ function combinations(report: Report, node: SourceNode, template: Template): Tem
   if (list.length === 0) report("FLOW2013", node.at, "this matrix has no combination");
   if (list.length > itemLimit) report("FLOW2013", node.at, `this matrix has more than ${itemLimit} combinations`);
   return { type: "data", json: list };
-}
-
-/** The product of the named lists, less what `exclude` matches, plus `include`; at most {@link itemLimit} + 1. */
-function expandMatrix(matrix: JsonObject): Json[] {
-  const { include, exclude, ...axes } = matrix;
-  let product: JsonObject[] = Object.keys(axes).length === 0 ? [] : [{}];
-  for (const [name, values] of Object.entries(axes)) {
-    if (!Array.isArray(values)) continue;
-    if (product.length * values.length > itemLimit) return Array.from({ length: itemLimit + 1 }, () => null);
-    product = product.flatMap((partial) => values.map((value) => ({ ...partial, [name]: value })));
-  }
-  const excluded = Array.isArray(exclude) ? exclude.filter(isJsonObject) : [];
-  const kept = product.filter((item) => !excluded.some((pattern) => matches(item, pattern)));
-  return [...kept, ...(Array.isArray(include) ? include : [])];
-}
-
-function matches(item: JsonObject, pattern: JsonObject): boolean {
-  return Object.entries(pattern).every(([name, value]) => JSON.stringify(item[name]) === JSON.stringify(value));
 }
 
 export function readRepeat(reader: Reader, node: SourceNode | undefined, loops: Loops): Repeat | undefined {

@@ -1,0 +1,28 @@
+import type { FailureKind } from "../model/outcome.ts";
+import type { Retry } from "../model/plan.ts";
+import type { Clock } from "../model/ports.ts";
+import { whenAborted } from "./deadline.ts";
+import type { BodyResult } from "./engine.ts";
+
+/** Whether a result is worth another try. `attempt` is the one that gave it, from 1; `max` counts tries beyond the first. */
+export function mayRetry(retry: Retry, attempt: number, result: BodyResult): result is Failed {
+  return result.outcome === "failure" && attempt <= retry.max && retry.on.includes(result.error.kind);
+}
+type Failed = BodyResult & { readonly outcome: "failure"; readonly error: { readonly kind: FailureKind } };
+
+/** Milliseconds before the attempt after `attempt`; with jitter between half and the whole of it. `random` is in [0, 1). */
+export function retryDelay({ backoff, factor, cap, jitter }: Retry, attempt: number, random: number): number {
+  const delay = Math.min(cap, backoff * factor ** (attempt - 1));
+  return Math.round(jitter ? delay * (0.5 + random / 2) : delay);
+}
+
+/** Waits; false when the signal came first. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const stop = clock.after(ms, () => resolve(true));
+  const unlink = whenAborted(signal, () => resolve(false));
+  return promise.finally(() => {
+    stop();
+    unlink();
+  });
+}

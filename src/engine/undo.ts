@@ -1,0 +1,36 @@
+import type { StepOutcome } from "../model/outcome.ts";
+import { runAttempt } from "./attempt.ts";
+import type { BodyResult, Done, Engine } from "./engine.ts";
+import { expressionFailure } from "./reasons.ts";
+import { isJsonObject } from "../model/json.ts";
+import { seeOwn } from "./sight.ts";
+
+/** Takes back what succeeded in a scope that did not, newest first. A failing undo is reported and the rest go on. */
+export async function undoAll(engine: Engine, done: readonly Done[], signal: AbortSignal): Promise<void> {
+  for (const execution of done.toReversed()) {
+    const started = engine.clock.monotonic();
+    const result = await undoOne(engine, execution, signal);
+    const outcome: Exclude<StepOutcome, "skipped"> = result.outcome === "empty" ? "success" : result.outcome;
+    const error = result.outcome === "failure" && { error: result.error };
+    const duration = engine.clock.monotonic() - started;
+    engine.emit({ type: "step.undone", step: execution.path, outcome, ...error, duration });
+  }
+}
+
+async function undoOne(engine: Engine, { step, path, sight, outputs }: Done, signal: AbortSignal): Promise<BodyResult> {
+  const { undo } = step;
+  if (undo === undefined) throw new Error(`${path} has no undo`);
+  const own = seeOwn(sight, step, outputs);
+  const inputs = engine.evaluator.resolve(undo.inputs, own.visible);
+  if (!inputs.ok) return { outcome: "failure", error: expressionFailure(inputs.error) };
+  if (!isJsonObject(inputs.value)) throw new Error(`the inputs of the undo of ${path} are not a map`);
+  const given = inputs.value;
+  const { kind, body, scope } = undo;
+  const { if: _if, outputs: _outputs, undo: _undo, scope: _scope, ...rest } = step;
+  const acting = { ...rest, kind, body, inputs: undo.inputs, ...(scope !== undefined && { scope }) };
+  const run = (inner: AbortSignal): BodyResult | Promise<BodyResult> => {
+    const attempt = { step: acting, path: `${path}/undo`, attempt: 1, inputs: given, signal: inner };
+    return scope === undefined ? engine.execute(attempt) : engine.inner(attempt, own);
+  };
+  return runAttempt(run, { clock: engine.clock, signal, kill: engine.kill, timeout: undefined, grace: 5000 });
+}
