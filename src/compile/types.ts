@@ -13,6 +13,8 @@ import type { StepShape } from "./shape.ts";
 export interface Viewpoint {
   readonly scope: LinkedScope;
   readonly step: StepShape | undefined;
+  /** In a step's `undo`, where the step's own outputs are those of the one execution that is undone. */
+  readonly undoing?: true;
 }
 
 /** What is known at compile time about the values that references name. */
@@ -83,7 +85,9 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
     const [id] = reference.path;
     const found = id?.kind === "name" ? resolve(from.scope, id.name) : undefined;
     if (!found) return { kind: "unchecked" };
-    const followed = follow(ofStep(found.step, found.scope), path.slice(1));
+    const own = from.undoing && found.step === from.step;
+    const known = own ? stepOf(ofBody(found.step, found.scope)) : ofStep(found.step, found.scope);
+    const followed = follow(known, path.slice(1));
     return followed.kind === "unknown_property" ? { ...followed, at: followed.at + 1 } : followed;
   }
 
@@ -151,13 +155,7 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
       const outputs = step.step.foreach
         ? objectOf([["items", { kind: "list", items: once }], ["failed", { kind: "list", items: failed }]])
         : once;
-      return objectOf([
-        ["outcome", text],
-        ["conclusion", text],
-        ["outputs", outputs],
-        ["error", failure],
-        ["skipReason", text],
-      ]);
+      return stepOf(outputs);
     });
   }
 
@@ -253,6 +251,16 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
     const type = staticType(parsed.value, (reference) => typeOf(reference, from));
     return type === "unknown" || type === "object" || type === "array" ? nothing : ofSchema({ type });
   }
+}
+
+function stepOf(outputs: Known): Known {
+  return objectOf([
+    ["outcome", text],
+    ["conclusion", text],
+    ["outputs", outputs],
+    ["error", failure],
+    ["skipReason", text],
+  ]);
 }
 
 const streams: readonly (readonly [string, Known])[] = [

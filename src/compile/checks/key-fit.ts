@@ -7,7 +7,7 @@ import { anArticle } from "../report.ts";
 import type { Check } from "./check.ts";
 
 /** Keys every kind of step may be written with, but that mean nothing on some: the kinds and the reason. */
-const misfits: { readonly [key: string]: { readonly kinds: readonly StepKind[]; readonly reason: string } } = {
+export const misfits: { readonly [key: string]: { readonly kinds: readonly StepKind[]; readonly reason: string } } = {
   retry: { kinds: ["set", "approve"], reason: "there is nothing to try again" },
   timeout: { kinds: ["set"], reason: "it takes no time" },
   cache: { kinds: ["set", "approve"], reason: "there is nothing to save by reusing it" },

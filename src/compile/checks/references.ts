@@ -17,7 +17,8 @@ export const checkReferences: Check = (source) => {
   see(workflow.shape.uses, root);
   see(workflow.shape.scope.outputUses, root);
   for (const { step, scope } of stepsOf(workflow.scope)) {
-    see([...step.uses, ...step.undoUses, ...step.needs.flatMap((need) => need.uses)], { scope, step });
+    see([...step.uses, ...step.needs.flatMap((need) => need.uses)], { scope, step });
+    see(step.undoUses, { scope, step, undoing: true });
     see(step.innerUses, { scope: scope.inner.get(step.id) ?? scope, step });
   }
   for (const edge of workflow.shape.scope.edges) see(edge.uses, root);
@@ -34,7 +35,7 @@ export const checkReferences: Check = (source) => {
 };
 
 function checkReference(source: CheckSource, use: Use, reference: Reference, from: Viewpoint): void {
-  if (!use.place.contexts.has(reference.context) || isToItself(use, reference, from)) return;
+  if (!use.place.contexts.has(reference.context) || isToItself(reference, from)) return;
   const followed = source.types.follow(reference, isOutside(use) ? { ...from, step: undefined } : from);
   if (followed.kind === "unknown_property")
     reportUnknown({
@@ -55,9 +56,9 @@ export function isOutside({ place }: Use): boolean {
 }
 
 /** A step's reference to its own `steps` entry has been refused as a whole; only an `undo` may have one. */
-function isToItself(use: Use, reference: Reference, { scope, step }: Viewpoint): boolean {
+function isToItself(reference: Reference, { scope, step, undoing }: Viewpoint): boolean {
   const [id] = reference.path;
-  if (reference.context !== "steps" || id?.kind !== "name" || !step || step.undoUses.includes(use)) return false;
+  if (reference.context !== "steps" || id?.kind !== "name" || !step || undoing) return false;
   return resolve(scope, id.name)?.step === step;
 }
 

@@ -12,12 +12,11 @@ import type { Check } from "./check.ts";
 export const unavailable: { readonly [area: string]: readonly string[] } = {
   workflow: ["permissions", "mcp", "tools"],
   kind: ["tool", "approve"],
-  step: ["cache", "check", "foreach", "isolation", "matrix", "permissions", "repeat", "rerun", "retry", "team", "undo"],
+  step: ["cache", "check", "isolation", "permissions", "rerun", "team"],
   "agent step": ["env"],
   limits: ["children", "cost", "depth", "tokens"],
   "limits of a step or an agent": ["duration", "parallel"],
   "limits of anything but an agent": ["turns"],
-  defaults: ["retry"],
   agent: [
     "approval",
     "guards",

@@ -56,7 +56,10 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
       suggestion: "remove `instructions`, or move the text",
     });
   }
-  refuseExpressions(reader, instructions, "`instructions`");
+  for (const { key, value } of node.entries) {
+    const isFixed = !["prompt", "model", "mcp", "inputs", "output", "options", "hooks"].includes(key);
+    if (isFixed) refuseExpressions(reader, value, `an agent's \`${key}\``);
+  }
   const prompt = get("prompt");
   const inputs = readInputs(reader, get("inputs"));
   const output = readSchema(reader, get("output"));

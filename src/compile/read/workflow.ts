@@ -24,8 +24,10 @@ export function readWorkflow(file: WorkflowFile, report: Report): WorkflowShape 
   checkWorkflowShape(node, report);
   const get = (key: string): SourceNode | undefined => entry(node, key)?.value;
   const reader: Reader = { document, report, uses: [] };
-  for (const key of ["name", "description", "secrets", "limits", "expect", "permissions", "tools"])
+  for (const key of ["name", "description", "secrets", "limits", "expect", "permissions"])
     refuseExpressions(reader, get(key), `\`${key}\``);
+  readTools({ ...reader, uses: [] }, get("tools"));
+  readServers(reader, get("mcp"));
   checkNames(report, get("vars"), "a variable");
   checkNames(report, get("agents"), "an agent");
   const vars = readMap(reader, get("vars"), filePlace("`vars`", ["inputs"]));
@@ -63,6 +65,7 @@ function readDefaults(reader: Reader, node: MapNode): Defaults {
   const place = filePlace("`env`", ["inputs", "vars", "secrets", "run"]);
   const defaults = asMap(entry(node, "defaults")?.value);
   const get = (key: string): SourceNode | undefined => defaults && entry(defaults, key)?.value;
+  for (const key of ["retry", "shell"]) refuseExpressions(reader, get(key), `\`${key}\``);
   const cwd = get("cwd");
   return {
     workflowEnv: readMap(reader, entry(node, "env")?.value, place),
@@ -82,6 +85,32 @@ function readInlineAgents(file: WorkflowFile, node: SourceNode | undefined, repo
     if (agent) agents.set(key, agent);
   }
   return agents;
+}
+
+/** Looks at the expressions of the workflow's own tools: they see the tool's arguments as `inputs`. */
+function readTools(reader: Reader, node: SourceNode | undefined): void {
+  checkNames(reader.report, node, "a tool");
+  for (const { value } of entriesOf(node)) {
+    const tool = asMap(value);
+    if (!tool) continue;
+    const [program, ...args] = itemsOf(entry(tool, "run")?.value);
+    for (const fixed of ["description", "parameters", "timeout"])
+      refuseExpressions(reader, entry(tool, fixed)?.value, `a tool's \`${fixed}\``);
+    refuseExpressions(reader, program, "the program of a tool");
+    for (const arg of args) readTemplate(reader, arg, filePlace("a tool's `run`", ["inputs"]));
+    readMap(reader, entry(tool, "env")?.value, filePlace("a tool's `env`", ["inputs", "secrets"]));
+  }
+}
+
+/** Looks at the expressions of MCP servers: which program is started is fixed. */
+function readServers(reader: Reader, node: SourceNode | undefined): void {
+  const place = filePlace("`mcp`", ["inputs", "vars", "secrets"]);
+  for (const { value } of entriesOf(node)) {
+    for (const { key, value: setting } of entriesOf(value)) {
+      if (key === "command" || key === "type") refuseExpressions(reader, setting, `a server's \`${key}\``);
+      else readTemplate(reader, setting, place);
+    }
+  }
 }
 
 /** Top-level `edges`: the same as `needs`, for people who think in graphs. */
