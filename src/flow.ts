@@ -7,6 +7,7 @@ import { exitCodes } from "./model/outcome.ts";
 import type { Plan } from "./model/plan.ts";
 import { workspaceOf } from "./runlog/runs.ts";
 import { languageTools } from "./tools/names.ts";
+import type { Models } from "./flow/models.ts";
 import type { RunEnd } from "./flow/run.ts";
 
 export type { Compilation } from "./compile/compile.ts";
@@ -28,7 +29,14 @@ export interface WorkflowSource {
 /** Compiles and checks a workflow with everything it names. Runs nothing, writes nothing. */
 export async function check(source: WorkflowSource): Promise<Compilation> {
   const cwd = source.cwd ?? process.cwd();
-  return compile({ ...source, cwd, workspace: workspaceOf(cwd), tools: languageTools });
+  return compile({ ...source, cwd, workspace: workspaceOf(cwd), tools: languageTools, toolParameters });
+}
+
+/** The tools themselves are loaded only for a workflow that calls one in a step of its own. */
+async function toolParameters(name: string): Promise<JsonObject | undefined> {
+  if (languageTools.get(name) !== true) return undefined;
+  const { parametersOf } = await import("./tools/index.ts");
+  return parametersOf(name);
 }
 
 export interface RunRequest extends WorkflowSource {
@@ -76,7 +84,7 @@ export async function run(request: RunRequest): Promise<RunResult> {
   if (early) return { started: false, refusal: early };
   const secrets = readSecrets(plan, env);
   if ("kind" in secrets) return { started: false, refusal: secrets };
-  const models = Object.keys(plan.agents).length === 0 ? undefined : await openModels(request, { plan, cwd, workspace, env });
+  const models = Object.keys(plan.agents).length === 0 ? undefined : await openModels(request, { plan, sources, cwd, workspace, env });
   if (models && "kind" in models) return { started: false, refusal: models };
   const { startRun } = await import("./flow/run.ts");
   const never = new AbortController().signal;
@@ -121,26 +129,31 @@ function notYet(warnings: readonly Diagnostic[], sources: SourceTexts): Refusal 
 
 function readSecrets(plan: Plan, env: RunRequest["env"] & object): { readonly values: { readonly [name: string]: string } } | Refusal {
   const names = new Set(Object.values(plan.workflows).flatMap((workflow) => workflow.secrets));
-  const missing = [...names].filter((name) => !env[name]);
+  const valueOf = (name: string): string => (Object.hasOwn(env, name) ? (env[name] ?? "") : "");
+  const missing = [...names].filter((name) => valueOf(name) === "");
   if (missing.length > 0) {
     const message = `the workflow declares the secret${missing.length > 1 ? "s" : ""} ${missing.join(", ")}, and no such environment variable is set (in CI: pass it to this job; on a fork secrets are not there)`;
     return { kind: "unavailable", exitCode: exitCodes.unavailable, message };
   }
-  return { values: Object.fromEntries([...names].map((name) => [name, env[name] ?? ""])) };
+  return { values: Object.fromEntries([...names].map((name) => [name, valueOf(name)])) };
 }
 
 interface ModelsSource {
   readonly plan: Plan;
+  readonly sources: SourceTexts;
   readonly cwd: string;
   readonly workspace: string;
   readonly env: RunRequest["env"] & object;
 }
 
-async function openModels(request: RunRequest, source: ModelsSource): Promise<import("./flow/models.ts").Models | Refusal> {
+async function openModels(request: RunRequest, source: ModelsSource): Promise<Models | Refusal> {
   const [{ createModels }, { systemClock }] = await Promise.all([import("./flow/models.ts"), import("./flow/clock.ts")]);
   const models = createModels({ ...source, script: request.script, clock: systemClock });
   const problem = await models.prepare();
   if (!problem) return models;
-  if (problem.kind === "invalid") return { ...problem, exitCode: exitCodes.usage };
+  if (problem.kind === "invalid") {
+    const sources = new Map([...source.sources, ...problem.sources]);
+    return { ...problem, sources, exitCode: exitCodes.usage };
+  }
   return { ...problem, exitCode: exitCodes.unavailable };
 }

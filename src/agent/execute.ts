@@ -7,6 +7,7 @@ import type { AgentOutcome } from "../model/message.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Agent, Body, Plan } from "../model/plan.ts";
 import type { Attempt, Clock, Emit, Execute, ModelClient, Tool } from "../model/ports.ts";
+import { elapsed } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { runAgent } from "./loop.ts";
@@ -146,7 +147,7 @@ async function reported({ emit, clock }: AgentExecuteOptions, run: AgentRun): Pr
   for (; next.done !== true; next = await events.next()) emit(next.value);
   const { outcome, reason, turns, usage, text, output } = next.value;
   const answer = output === undefined ? { text } : { text, output };
-  const duration = clock.monotonic() - start;
+  const duration = elapsed(clock, start);
   emit({ ...ids, type: "agent.finished", outcome, reason, turns, usage, ...answer, duration });
   return next.value;
 }

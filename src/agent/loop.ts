@@ -3,6 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { AgentOutcome, Block, Message, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";
 import type { Clock, ModelClient, ModelFailure, Tool } from "../model/ports.ts";
+import { elapsed } from "../model/ports.ts";
 import { unreachable } from "../model/result.ts";
 import { allowedRepairs, finishName, structuredOutput } from "./output.ts";
 import type { StructuredOutput } from "./output.ts";
@@ -117,7 +118,7 @@ async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent
   if (ending === undefined && reply.calls.length === 0) ending = endOfAnswer(state, reply);
   else if (ending === undefined) ending = yield* answerCalls(run, { state, ids, reply });
   const { stop, usage } = reply;
-  yield { ...ids, type: "turn.finished", stop, usage, duration: run.clock.monotonic() - start };
+  yield { ...ids, type: "turn.finished", stop, usage, duration: elapsed(run.clock, start) };
   return ending;
 }
 

@@ -1,4 +1,5 @@
 import type { Evaluator } from "../expr/template.ts";
+import { propertyOf } from "../expr/value.ts";
 import { compileSchema } from "../jsonschema/compile.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject, own } from "../model/json.ts";
@@ -31,11 +32,12 @@ export async function firstMessages(
 /** Every declared input with its value or default, checked against its schema: the values of `with` are known only now. */
 async function agentInputs({ name, inputs }: Agent, given: Json): Promise<Result<JsonObject, Failure>> {
   if (!isJsonObject(given)) return inputFailure(`the \`with\` of agent \`${name}\` is not a map`);
-  const unknown = Object.keys(given).find((key) => !inputs.some((input) => input.name === key));
+  const unknown = Object.keys(given).find((key) => !inputs.some((input) => input.name.toLowerCase() === key.toLowerCase()));
   if (unknown !== undefined) return inputFailure(`agent \`${name}\` has no input \`${unknown}\``);
   const values: [string, Json][] = [];
   for (const input of inputs) {
-    const value = own(given, input.name) ?? input.default?.json;
+    // Only JSON is given: nothing in it is looked up later.
+    const value = (propertyOf(given, input.name) as Json | undefined) ?? input.default?.json;
     if (value === undefined) return inputFailure(`agent \`${name}\` needs the input \`${input.name}\``);
     const validate = isJsonObject(input.schema.json) ? await compileSchema(input.schema.json) : undefined;
     if (validate?.ok !== true)

@@ -5,6 +5,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Block, Message } from "../model/message.ts";
 import { nearest } from "../model/names.ts";
 import type { Clock, Tool } from "../model/ports.ts";
+import { elapsed } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { parseArguments } from "./arguments.ts";
@@ -134,7 +135,7 @@ async function execute(call: CallBlock, { tool, args }: Ready, setting: CallSett
   } catch (error) {
     text = err(`\`${tool.name}\` failed: ${error instanceof Error ? error.message : String(error)}`);
   }
-  return { call, text, duration: clock.monotonic() - start };
+  return { call, text, duration: elapsed(clock, start) };
 }
 
 /** The work's own end; after a cancel it is waited for only for the grace, so that a deaf tool cannot hold the run. */

@@ -1,6 +1,6 @@
 import { dirname, resolve } from "node:path";
 import type { Diagnostic } from "../model/diagnostic.ts";
-import { isJsonObject, type Json } from "../model/json.ts";
+import type { Json } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Plan, Scope, Step } from "../model/plan.ts";
 import type { Clock, ModelClient } from "../model/ports.ts";
@@ -14,6 +14,9 @@ import { readSource } from "../source/read.ts";
 export type ModelProblem =
   | { readonly kind: "invalid"; readonly diagnostics: readonly Diagnostic[]; readonly sources: ReadonlyMap<string, string> }
   | { readonly kind: "unavailable"; readonly message: string };
+
+/** A model that is none at all: a mistake of the file, placed by whoever knows which step names it. */
+type OpenProblem = ModelProblem | { readonly kind: "unknown"; readonly message: string };
 
 export interface ModelsOptions {
   readonly plan: Plan;
@@ -33,8 +36,8 @@ export interface Models {
 }
 
 export function createModels(options: ModelsOptions): Models {
-  const clients = new Map<string, Promise<Result<ModelClient, ModelProblem>>>();
-  const open = (model: Json | undefined, workflow: string): Promise<Result<ModelClient, ModelProblem>> => {
+  const clients = new Map<string, Promise<Result<ModelClient, OpenProblem>>>();
+  const open = (model: Json | undefined, workflow: string): Promise<Result<ModelClient, OpenProblem>> => {
     const key = options.script ?? JSON.stringify([model, workflow]);
     const known = clients.get(key) ?? openModel(options, model, workflow);
     clients.set(key, known);
@@ -47,7 +50,7 @@ export function createModels(options: ModelsOptions): Models {
         const [first] = step.body.models;
         if (first !== undefined && first.type !== "data" && options.script === undefined) continue;
         const client = await open(first?.type === "data" ? first.json : undefined, workflow);
-        if (!client.ok) return client.error;
+        if (!client.ok) return client.error.kind === "unknown" ? unknownModel(client.error.message, step) : client.error;
       }
       return undefined;
     },
@@ -60,11 +63,16 @@ export function createModels(options: ModelsOptions): Models {
   };
 }
 
-async function openModel(options: ModelsOptions, model: Json | undefined, workflow: string): Promise<Result<ModelClient, ModelProblem>> {
+function unknownModel(message: string, step: Step): ModelProblem {
+  const diagnostic: Diagnostic = { code: "FLOW2004", severity: "error", message: `step \`${step.id}\`: ${message}`, at: step.at };
+  return { kind: "invalid", diagnostics: [diagnostic], sources: new Map() };
+}
+
+async function openModel(options: ModelsOptions, model: Json | undefined, workflow: string): Promise<Result<ModelClient, OpenProblem>> {
   if (options.script !== undefined) return openScript(resolve(options.cwd, options.script), options.script, options.clock);
   if (model === undefined) return err(unavailable(`no model is named for an agent of ${workflow}`));
   const choice = parseModel(model);
-  if (!choice.ok) return err(unavailable(choice.error));
+  if (!choice.ok) return err({ kind: "unknown", message: choice.error });
   if (choice.value.provider === "scripted") {
     const folder = workflow === "-" ? options.cwd : dirname(resolve(options.workspace, workflow));
     return openScript(resolve(folder, choice.value.path), choice.value.path, options.clock);
@@ -126,8 +134,4 @@ function workflowOf(plan: Plan, path: string): string {
     scope = inner === undefined ? undefined : "inline" in inner ? inner.inline : plan.workflows[inner.workflow]?.scope;
   }
   return key;
-}
-
-export function modelName(model: Json): string {
-  return isJsonObject(model) ? String(model["id"]) : String(model);
 }

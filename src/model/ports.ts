@@ -18,6 +18,11 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void;
 }
 
+/** Whole milliseconds since `start`, a {@link Clock.monotonic} time: what events carry as `duration`. */
+export function elapsed(clock: Clock, start: number): number {
+  return Math.round(clock.monotonic() - start);
+}
+
 /** One attempt of one step, as the engine hands it to its kind. */
 export interface Attempt {
   readonly step: Step;
@@ -27,6 +32,8 @@ export interface Attempt {
   /** The step's `inputs` template, resolved. */
   readonly inputs: JsonObject;
   readonly signal: AbortSignal;
+  /** An attempt of the same definition and inputs was cut off before this resume: what is left of it may be gone on with. */
+  readonly resumes?: boolean;
 }
 
 /** Runs one attempt. A kind that needs no waiting may answer at once. Never throws for an expected failure. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, openSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Event } from "../model/event.ts";
 import type { Clock, Emit } from "../model/ports.ts";
@@ -44,12 +44,26 @@ export function openLog(options: LogOptions): Result<LogWriter, { readonly messa
   const folder = path.resolve(options.folder);
   const file = path.join(folder, "log.jsonl");
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolders(folder);
     ignoreFlowFolder(path.dirname(path.dirname(folder)));
     const appender = createAppender(openSync(file, "ax", 0o600));
     return ok(new Writer(options, file, appender));
   } catch (error) {
     return err({ message: `cannot start the run's log ${file}: ${messageOf(error)}` });
+  }
+}
+
+/** One by one: Node's own recursive way never ends below a folder such as /proc that takes none. */
+function makeFolders(folder: string): void {
+  const missing: string[] = [];
+  for (let next = folder; !existsSync(next); next = path.dirname(next)) missing.push(next);
+  for (const next of missing.reverse()) {
+    try {
+      mkdirSync(next, { mode: 0o700 });
+    } catch (error) {
+      // Another run may have made it in between.
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
   }
 }
 
@@ -133,6 +147,7 @@ class Writer implements LogWriter {
       for (const delta of this.#streams.settle(event)) this.#pending += this.#line(JSON.stringify(delta));
     const line = this.#line(safeJson(event, this.#options.mask.mask, this.#folder));
     this.#append(line);
+    if (this.#failure !== undefined) return;
     this.#options.onLine?.(line);
     if (this.#isDueToSync(event)) this.#sync();
   }
