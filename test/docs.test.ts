@@ -57,7 +57,7 @@ describe("the README's first workflow", () => {
 
 function masked(text: string): string {
   return text
-    .replaceAll(/\b\d{8}-\d{6}-[a-z0-9]{4}\b/g, "RUN")
+    .replaceAll(/\b\d{8}-\d{6}-[a-z0-9]{5}\b/g, "RUN")
     .replaceAll(/^\d\d:\d\d\.\d/gm, "TIME")
     .replaceAll(/\b\d+\.\ds\b/g, "DURATION");
 }

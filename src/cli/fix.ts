@@ -1,11 +1,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Diagnostic, Span, TextEdit } from "../model/diagnostic.ts";
 
-/** Applies the rewrites that diagnostics carry, file by file, from the end so that positions stay right. */
-export function applyFixes(diagnostics: readonly Diagnostic[]): number {
+/** Applies the rewrites that diagnostics carry, file by file, from the end so that positions stay right. `cwd` is where the names of files start. */
+export function applyFixes(diagnostics: readonly Diagnostic[], cwd: string = process.cwd()): number {
   const fixes = diagnostics.flatMap((diagnostic) => (diagnostic.fix ? [diagnostic.fix] : []));
   const edits = Map.groupBy(fixes.flat(), (edit) => edit.at.file);
-  for (const [file, list] of edits) {
+  for (const [name, list] of edits) {
+    const file = resolve(cwd, name);
     const text = readFileSync(file, "utf8");
     writeFileSync(file, applyEdits(text, list));
   }
@@ -35,7 +37,12 @@ function merged(edits: readonly TextEdit[]): TextEdit[] {
     const [lead, ...others] = bodies;
     if (others.length === 0) return [first];
     const indent = header === "" ? "" : "  ";
-    return [{ at: first.at, text: `${header}${[lead, ...others].map((body, index) => (index === 0 ? body : indent + (body ?? ""))).join("")}` }];
+    return [
+      {
+        at: first.at,
+        text: `${header}${[lead, ...others].map((body, index) => (index === 0 ? body : indent + (body ?? ""))).join("")}`,
+      },
+    ];
   });
 }
 

@@ -19,6 +19,14 @@ if (isOlder(running, needed)) {
     "flow needs Node " + needed + " or newer; this is Node " + running + " (" + process.execPath + ")\n",
   );
   process.exitCode = 3;
+} else if (process.argv.length === 3 && (process.argv[2] === "--version" || process.argv[2] === "-V")) {
+  // What scripts and editors ask most often, answered without loading the command.
+  process.stdout.on("error", function (error) {
+    if (error.code === "EPIPE") return;
+    process.stderr.write("flow: standard output cannot be written: " + error.message + "\n");
+    process.exitCode = 3;
+  });
+  process.stdout.write(require("../package.json").version + "\n");
 } else {
   var mod = require("node:module");
   if (mod.enableCompileCache) mod.enableCompileCache();

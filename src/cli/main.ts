@@ -1,11 +1,15 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { exitCodes } from "../model/outcome.ts";
 import { defineEval } from "./commands/eval.ts";
 import { defineGraph } from "./commands/graph.ts";
+import { defineLogs } from "./commands/logs.ts";
 import { defineRun } from "./commands/run.ts";
+import { defineRuns } from "./commands/runs.ts";
 import { defineSchema } from "./commands/schema.ts";
+import { defineShow } from "./commands/show.ts";
 import { defineValidate } from "./commands/validate.ts";
-import { silenceClosedPipes } from "./output.ts";
+import { defineWhy } from "./commands/why.ts";
+import { bugText, say, watchStreams } from "./output.ts";
 
 const exitCodeHelp = `
 Exit codes:
@@ -17,18 +21,20 @@ Exit codes:
 
 /** The `flow` command. Sets the process's exit code and lets it end by itself, so that no output is lost. */
 export async function start(argv: readonly string[] = process.argv): Promise<void> {
-  silenceClosedPipes();
+  const debug = argv.includes("--debug");
+  watchStreams();
+  endOnBug(debug);
   const program = defineProgram();
   try {
     await program.parseAsync([...argv]);
   } catch (error) {
-    process.exitCode = report(error, argv.includes("--debug"));
+    process.exitCode = report(error, debug);
   }
 }
 
 function defineProgram(): Command {
   const program = new Command("flow")
-    .description("Runs agent workflows from YAML files: checked first, resumable, with one readable log.")
+    .description("Runs agent workflows from YAML files: checked before anything runs, with one readable log.")
     .version(process.env["FLOW_VERSION"] ?? "0.0.0-source", "-V, --version", "print the version")
     .option("--color", "colour, also in a pipe")
     .option("--no-color", "no colour")
@@ -36,17 +42,26 @@ function defineProgram(): Command {
     .showSuggestionAfterError()
     .addHelpText("after", exitCodeHelp)
     .exitOverride();
-  for (const define of [defineRun, defineValidate, defineGraph, defineEval, defineSchema]) define(program);
-  for (const command of program.commands) command.exitOverride().showHelpAfterError("(see `flow " + command.name() + " --help`)");
+  const running = [defineRun, defineRuns, defineShow, defineLogs, defineWhy];
+  const writing = [defineValidate, defineGraph, defineEval, defineSchema];
+  for (const define of [...running, ...writing]) define(program);
+  for (const command of program.commands)
+    command.exitOverride().showHelpAfterError("(see `flow " + command.name() + " --help`)");
   return program;
 }
 
-/** Usage errors have been printed by then; anything else that is thrown is a bug of ours. */
+/** What is thrown outside every promise we wait for. Nothing can be relied on after it, least of all that the process ends. */
+function endOnBug(debug: boolean): void {
+  process.on("uncaughtException", (error) => {
+    say(bugText(error, debug));
+    process.exit(exitCodes.internal);
+  });
+}
+
+/** The exit code of what was thrown: wrong usage, which commander has printed unless a command found it, or a bug of ours. */
 function report(error: unknown, debug: boolean): number {
+  if (error instanceof InvalidArgumentError) say(`error: ${error.message}\n`);
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
-  const message = error instanceof Error ? error.message : String(error);
-  const stack = error instanceof Error && debug ? `\n${error.stack ?? ""}` : "";
-  const hint = debug ? "" : " (--debug shows where)";
-  process.stderr.write(`flow: this is a bug of flow: ${message.split("\n")[0]}${hint}${stack}\n`);
+  say(bugText(error, debug));
   return exitCodes.internal;
 }

@@ -1,4 +1,5 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
 
 /** What a process wrote to one stream. */
 export interface Captured {
@@ -23,7 +24,7 @@ export interface StreamFilter {
 export interface CaptureOptions {
   /** Bytes kept in memory; at least 8. */
   readonly maxBytes: number;
-  /** Where a longer stream goes; the file is created only then and must not exist. */
+  /** Where a longer stream goes; the file and its folder are made only then, the file must not exist. */
   readonly spill?: { readonly path: string; readonly maxBytes: number };
   readonly filter?: StreamFilter;
 }
@@ -137,6 +138,7 @@ class Spill {
     this.#path = path;
     this.#maxBytes = maxBytes;
     this.#attempt(() => {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       this.#descriptor = openSync(path, "wx", 0o600);
     });
   }

@@ -1,4 +1,4 @@
-import type { Json } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject, own } from "../model/json.ts";
 import { nearest } from "../model/names.ts";
 import type { Result } from "../model/result.ts";
@@ -111,4 +111,22 @@ export function keyFor(
   if (choice.provider === "scripted" || choice.key === undefined) return ok(undefined);
   const key = Object.hasOwn(env, choice.key) ? env[choice.key]?.trim() : undefined;
   return key === undefined || key === "" ? err(choice.key) : ok(key);
+}
+
+/** The variables that models take their keys from (`model.key`), wherever in a plan or in inputs such a model is. */
+export function namedKeys(value: Json): string[] {
+  if (Array.isArray(value)) return value.flatMap(namedKeys);
+  if (!isJsonObject(value)) return [];
+  const inner = Object.values(value).flatMap(namedKeys);
+  const model = own(value, "type") === "map" ? constants(own(value, "entries")) : value;
+  const key = Object.hasOwn(model, "base-url") ? own(model, "key") : undefined;
+  return typeof key === "string" ? [...inner, key] : inner;
+}
+
+/** The constant entries of a model that has expressions beside them. */
+function constants(entries: Json | undefined): JsonObject {
+  const list = Array.isArray(entries) ? entries.filter(isJsonObject) : [];
+  return Object.fromEntries(
+    list.map(({ name, value }) => [String(name), isJsonObject(value) ? (own(value, "json") ?? null) : null]),
+  );
 }

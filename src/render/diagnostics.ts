@@ -60,7 +60,8 @@ function linesOf(sources: SourceTexts, diagnostics: readonly Diagnostic[]): Line
     const known = split.get(file);
     if (known !== undefined) return known;
     const text = sources.get(file);
-    const lines: (string | undefined)[] = text === undefined ? [] : text.split("\n").map((line) => line.replace(/\r$/, ""));
+    const lines: (string | undefined)[] =
+      text === undefined ? [] : text.split("\n").map((line) => line.replace(/\r$/, ""));
     for (const { at } of confidential.get(file) ?? []) lines.fill(undefined, at.line - 1, at.endLine);
     split.set(file, lines);
     return lines;
@@ -88,7 +89,14 @@ function frameAt(at: Span, around: number, lines: Lines, colours: Pick<Palette, 
   const text = all[at.line - 1];
   if (text === undefined) return [];
   const to = at.endLine > at.line ? text.trimEnd().length : at.endColumn - 1;
-  return codeFrame({ lines: all.map((line) => line ?? "(not shown: it holds a credential)"), line: at.line - 1, from: at.column - 1, to, around, ...colours });
+  return codeFrame({
+    lines: all.map((line) => line ?? "(not shown: it holds a credential)"),
+    line: at.line - 1,
+    from: at.column - 1,
+    to,
+    around,
+    ...colours,
+  });
 }
 
 function place(at: Span): string {

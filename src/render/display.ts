@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import type stringWidthOf from "string-width";
 
 const require = createRequire(import.meta.url);
 
@@ -34,7 +35,7 @@ export function displayWidth(text: string): number {
 
 /** Required here and not imported above: its segmenter and patterns take longer to build than a small run takes. */
 function stringWidth(text: string): number {
-  return (require("string-width") as typeof import("string-width")).default(text);
+  return (require("string-width") as { default: typeof stringWidthOf }).default(text);
 }
 
 /** `text` in at most `width` columns, its end replaced by `…` when it is longer. */
@@ -55,4 +56,21 @@ export function cut(text: string, width: number): string {
 
 export function pad(text: string, width: number): string {
   return text + " ".repeat(Math.max(0, width - displayWidth(text)));
+}
+
+/** `text` in lines of at most `width` columns, broken at spaces; at most `most` lines, the last one cut. */
+export function wrap(text: string, width: number, most: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.slice(0, width * most * 2).split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line === "" || displayWidth(longer) <= width) line = longer;
+    else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  lines.push(line);
+  if (lines.length > most) lines.splice(most - 1, lines.length, lines.slice(most - 1).join(" "));
+  return lines.map((it) => cut(it, width));
 }

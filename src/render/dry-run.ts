@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
 import type { Agent, Plan, Scope, Step, Template } from "../model/plan.ts";
 import { visible } from "./display.ts";
 import { textGraph } from "./graph/text.ts";
@@ -20,7 +20,12 @@ export function dryRunJson(plan: Plan, inputs: JsonObject, script: string | unde
     workflow: plan.root,
     digest: plan.digest,
     inputs,
-    agents: agentSteps(plan).map(({ path, agent, models, tools }) => ({ step: path, agent: agent.name, models: script === undefined ? models : [`script ${script}`], tools })),
+    agents: agentSteps(plan).map(({ path, agent, models, tools }) => ({
+      step: path,
+      agent: agent.name,
+      models: script === undefined ? models : [`script ${script}`],
+      tools,
+    })),
   };
 }
 
@@ -54,7 +59,10 @@ function* agentStepsIn(plan: Plan, scope: Scope, prefix: string): Generator<Agen
 }
 
 function toolsOf(step: Step, agent: Agent): string {
-  const overrides = step.body.kind === "agent" && isJsonObject(step.body.overrides.json) ? step.body.overrides.json["tools"] : undefined;
+  const overrides =
+    step.body.kind === "agent" && isJsonObject(step.body.overrides.json)
+      ? step.body.overrides.json["tools"]
+      : undefined;
   const tools = Array.isArray(overrides) ? overrides.map(String) : agent.tools;
   if (tools === undefined) return "the default ones";
   return tools.length === 0 ? "none" : tools.join(" ");
@@ -63,7 +71,7 @@ function toolsOf(step: Step, agent: Agent): string {
 function modelText(template: Template): string {
   switch (template.type) {
     case "data":
-      return isJsonObject(template.json) ? `${String(template.json["id"])} at ${String(template.json["base-url"] ?? "its provider")}` : String(template.json);
+      return constantModel(template.json);
     case "expression":
       return `\${{ ${template.source} }}`;
     case "text":
@@ -72,4 +80,10 @@ function modelText(template: Template): string {
     case "map":
       return "a model with expressions";
   }
+}
+
+function constantModel(model: Json): string {
+  if (!isJsonObject(model)) return typeof model === "string" ? model : JSON.stringify(model);
+  const [id, server] = [own(model, "id"), own(model, "base-url")].map((it) => (typeof it === "string" ? it : ""));
+  return server === "" ? `${id}` : `${id} at ${server}`;
 }

@@ -1,4 +1,4 @@
-import type { AgentEvent, Event, RunEvent, StepEvent } from "../model/event.ts";
+import type { Again, AgentEvent, Event, RunEvent, StepEvent } from "../model/event.ts";
 import { addUsage, type Block, noUsage, type Usage } from "../model/message.ts";
 import type { Failure, SeenValue, SkipReason, StepOutcome } from "../model/outcome.ts";
 import { unreachable } from "../model/result.ts";
@@ -62,6 +62,7 @@ function elapsedText(ms: number): string {
 function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usage>): Said[] {
   switch (event.type) {
     case "run.started":
+    case "run.resumed":
     case "run.finished":
       return sayRun(event);
     case "step.ready":
@@ -69,6 +70,8 @@ function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usag
     case "step.attempt.started":
     case "step.attempt.finished":
     case "step.retrying":
+    case "step.reused":
+    case "step.undo.started":
     case "step.undone":
     case "step.skipped":
     case "step.finished":
@@ -100,8 +103,19 @@ function sayRun(event: RunEvent): Said[] {
         : ` (${root.scope.steps.length} step${root.scope.steps.length === 1 ? "" : "s"}${budget(root.limits.cost)})`;
     return [["run", `${event.run} ${event.workflow}${steps}`]];
   }
+  if (event.type === "run.resumed") return sayResumed(event);
   const why = event.error === undefined ? "" : `: ${failureText(event.error)}`;
   return [["run", `${outcomeWord(event.outcome)} ${duration(event.duration)}${spent(event.usage)}${why}`]];
+}
+
+function sayResumed(event: Extract<RunEvent, { type: "run.resumed" }>): Said[] {
+  const { torn, changes = [], set = [], from } = event;
+  const lines = [`${event.run} ${event.workflow} resumed`];
+  if (torn !== undefined) lines.push(`the log ended in a part of a line (${torn} bytes), which was dropped`);
+  lines.push(...changes.map((change) => `changed: ${change}`));
+  if (from !== undefined) lines.push(`from ${from} on everything runs again`);
+  lines.push(...set.map(({ step, output, value }) => `${step}.${output} = ${cut(JSON.stringify(value), 60)}`));
+  return lines.map((line) => ["run", line]);
 }
 
 function budget(cost: number | undefined): string {
@@ -114,15 +128,19 @@ function sayStep(event: StepEvent, usage: Usage | undefined): Said[] {
     case "step.ready":
       return [[step, "ready, waits for a free slot"]];
     case "step.started":
-      // An agent step says who it is in `agent.started`.
-      return event.kind === "agent" ? [] : [[step, `start ${event.kind}`]];
+      // An agent step says who it is in `agent.started`; a `set` step has ended as soon as it has begun.
+      return event.kind === "agent" || event.kind === "set" ? [] : [[step, `start ${event.kind}`]];
     case "step.attempt.started":
-      return [];
+      return event.again === undefined ? [] : [[step, `runs again: ${againText(event.again)}`]];
     case "step.attempt.finished":
       if (event.outcome === "success") return [];
       return [[step, `attempt ${event.attempt} ${outcomeWord(event.outcome)}${because(event.error)}`]];
     case "step.retrying":
       return [[step, `retry ${event.attempt - 1} in ${duration(event.delay)}`]];
+    case "step.reused":
+      return [[step, `reused: its end is line ${event.end} of the log`]];
+    case "step.undo.started":
+      return [];
     case "step.undone":
       return [[step, `undone: ${outcomeWord(event.outcome)}${because(event.error)} ${duration(event.duration)}`]];
     case "step.skipped":
@@ -136,6 +154,28 @@ function sayStep(event: StepEvent, usage: Usage | undefined): Said[] {
     }
     default:
       return unreachable(event);
+  }
+}
+
+/** Why an execution that is in the log runs again. */
+export function againText(why: Again): string {
+  switch (why) {
+    case "from":
+      return "asked for by --from";
+    case "uncertain":
+      return "uncertain, it was running when the run died";
+    case "undone":
+      return "it was undone";
+    case "failed":
+      return "it failed";
+    case "cancelled":
+      return "it was cancelled";
+    case "definition":
+      return "its definition changed";
+    case "given":
+      return "its inputs changed";
+    default:
+      return unreachable(why);
   }
 }
 

@@ -78,7 +78,11 @@ function tailOf(outputs: Json | undefined): string[] {
   const text = texts.find((it) => typeof it === "string" && it.trim() !== "");
   if (typeof text !== "string") return [];
   // Cut before cleaning too: a line may be long.
-  return text.trimEnd().split("\n").slice(-tailLines).map((line) => cut(tidy(line.slice(0, tailWidth * 4)), tailWidth));
+  return text
+    .trimEnd()
+    .split("\n")
+    .slice(-tailLines)
+    .map((line) => cut(tidy(line.slice(0, tailWidth * 4)), tailWidth));
 }
 
 function isOwnStep(path: string): boolean {

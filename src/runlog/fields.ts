@@ -14,6 +14,7 @@ export const blobFields = [
   "outputs",
   "plan",
   "reason",
+  "result",
   "text",
   "tools",
 ] as const;

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import path from "node:path";
-import type { Event, LogLine } from "../model/event.ts";
-import { isJsonObject, type Json } from "../model/json.ts";
+import type { Event, LogLine, Stamp } from "../model/event.ts";
+import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { messageOf } from "./append.ts";
 import { resolveLine } from "./blobs.ts";
@@ -14,7 +14,7 @@ export type LogRecord =
   /** Some lines are missing before this one, which follows. */
   | { readonly kind: "gap"; readonly number: number; readonly message: string }
   /** An event of a type this version does not know. */
-  | { readonly kind: "unknown"; readonly number: number; readonly message: string }
+  | { readonly kind: "unknown"; readonly line: JsonObject & Stamp; readonly number: number; readonly message: string }
   /** The end of the file is a part of a line, as a crash leaves it: dropped. The log is whole up to byte `at`. */
   | { readonly kind: "torn"; readonly number: number; readonly at: number; readonly message: string }
   | { readonly kind: "damaged"; readonly number: number; readonly message: string }
@@ -25,12 +25,15 @@ const longestLine = 16 * 1024 * 1024;
 
 const known: { readonly [Type in Event["type"]]: true } = {
   "run.started": true,
+  "run.resumed": true,
   "run.finished": true,
   "step.ready": true,
   "step.started": true,
   "step.attempt.started": true,
   "step.attempt.finished": true,
   "step.retrying": true,
+  "step.reused": true,
+  "step.undo.started": true,
   "step.undone": true,
   "step.skipped": true,
   "step.finished": true,
@@ -45,8 +48,14 @@ const known: { readonly [Type in Event["type"]]: true } = {
   diagnostic: true,
 };
 
-/** Reads a log (its file or its run's folder) line by line, in flat memory. */
-export async function* readLog(fileOrFolder: string): AsyncGenerator<LogRecord> {
+/** The types of events this version knows. */
+export const eventTypes: readonly string[] = Object.keys(known);
+
+/**
+ * Reads a log (its file or its run's folder) line by line, in flat memory. At the end of the file `more` is asked, where
+ * it is given, whether to look again; a part of a line waits for its rest.
+ */
+export async function* readLog(fileOrFolder: string, more?: () => Promise<boolean>): AsyncGenerator<LogRecord> {
   const file = logFile(fileOrFolder);
   let handle: FileHandle;
   try {
@@ -56,7 +65,7 @@ export async function* readLog(fileOrFolder: string): AsyncGenerator<LogRecord> 
     return;
   }
   try {
-    yield* readRecords(handle, file);
+    yield* readRecords(handle, file, more);
   } finally {
     await handle.close();
   }
@@ -85,10 +94,10 @@ function logFile(fileOrFolder: string): string {
   return resolved.endsWith(".jsonl") ? resolved : path.join(resolved, "log.jsonl");
 }
 
-async function* readRecords(handle: FileHandle, file: string): AsyncGenerator<LogRecord> {
+async function* readRecords(handle: FileHandle, file: string, more: More): AsyncGenerator<LogRecord> {
   let number = 0;
   let expected = 1;
-  for await (const raw of rawLines(handle)) {
+  for await (const raw of rawLines(handle, more)) {
     number++;
     const place = `${file}:${number}`;
     if (raw.kind === "tail") {
@@ -107,8 +116,14 @@ async function* readRecords(handle: FileHandle, file: string): AsyncGenerator<Lo
       yield { kind: "gap", number, message: `${place}: expected seq ${expected}, found ${line.seq}` };
     expected = line.seq + 1;
     if (Object.hasOwn(known, line.type)) yield { kind: "line", line, number, end: raw.end };
-    else yield { kind: "unknown", number, message: `${place}: an event of the unknown type "${line.type}"` };
+    else yield unknown(line as unknown as JsonObject & Stamp, number, place);
   }
+}
+
+type More = (() => Promise<boolean>) | undefined;
+
+function unknown(line: JsonObject & Stamp, number: number, place: string): LogRecord {
+  return { kind: "unknown", line, number, message: `${place}: an event of the unknown type "${String(line["type"])}"` };
 }
 
 type RawLine =
@@ -117,14 +132,17 @@ type RawLine =
   | { readonly kind: "endless"; readonly end: number };
 
 /** Splits at `\n`. What follows the last one is a tail. */
-async function* rawLines(handle: FileHandle): AsyncGenerator<RawLine> {
+async function* rawLines(handle: FileHandle, more: More): AsyncGenerator<RawLine> {
   const chunk = Buffer.allocUnsafe(chunkBytes);
   let parts: Buffer[] = [];
   let open = 0;
   let end = 0;
   for (;;) {
     const { bytesRead } = await handle.read(chunk, 0, chunkBytes, end + open);
-    if (bytesRead === 0) break;
+    if (bytesRead === 0) {
+      if (more !== undefined && (await more())) continue;
+      break;
+    }
     let from = 0;
     for (let at = chunk.indexOf(10); at >= 0 && at < bytesRead; at = chunk.indexOf(10, from)) {
       const piece = chunk.subarray(from, at);

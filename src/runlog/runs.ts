@@ -2,15 +2,19 @@ import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { err, ok, type Result } from "../model/result.ts";
 
-/** Without letters and digits that look alike. */
-const alphabet = "abcdefghjkmnpqrstuvwxyz23456789";
-const runIdPattern = /^\d{8}-\d{6}-[a-z0-9]{4}$/;
+/** Without letters and digits that look alike; in the order in which they sort. */
+const alphabet = "23456789abcdefghjkmnpqrstuvwxyz";
+const runIdPattern = /^\d{8}-\d{6}-[a-z0-9]{5}$/;
 
-/** `20261121-215546-k3f9`: the time in UTC, so that ids sort by it, and four characters from `random` (0 ≤ x < 1). */
+/**
+ * `20261121-215546-4qk3f`: the time in UTC, so that ids sort by it: two characters for the part of a second (about a
+ * millisecond each), then three from `random` (0 ≤ x < 1).
+ */
 export function newRunId(now: Date, random: () => number): string {
   const [day, time] = now.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").split("T");
-  const tail = Array.from({ length: 4 }, () => alphabet[Math.floor(random() * alphabet.length)]).join("");
-  return `${day}-${time}-${tail}`;
+  const part = (now.getMilliseconds() / 1000) * alphabet.length;
+  const digits = [part, (part % 1) * alphabet.length, ...Array.from({ length: 3 }, () => random() * alphabet.length)];
+  return `${day}-${time}-${digits.map((digit) => alphabet[Math.floor(digit)]).join("")}`;
 }
 
 /** The nearest folder upwards that holds `.git` (a folder, or the file of a worktree), else `cwd`. */

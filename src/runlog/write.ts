@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { existsSync, ftruncateSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Event } from "../model/event.ts";
 import type { Clock, Emit } from "../model/ports.ts";
@@ -31,6 +31,8 @@ export interface LogWriter {
   readonly file: string;
   /** Keeps a long text in `files/`, masked; the path is relative to the run's folder. */
   keep(text: string): Result<string, { readonly message: string }>;
+  /** The `time` of the last event. */
+  time(): string;
   /** Why the log ends early. Nothing is written after it; the run must fail with kind `log`. */
   failure(): string | undefined;
   /** Writes what is pending and waits for the disk. */
@@ -53,8 +55,28 @@ export function openLog(options: LogOptions): Result<LogWriter, { readonly messa
   }
 }
 
+/** Where a log that is gone on with ends. */
+export interface LogEnd {
+  /** The last `seq`. */
+  readonly seq: number;
+  /** Bytes that are whole; a part of a line behind them is cut off. */
+  readonly bytes: number;
+}
+
+/** Goes on in the log of a run, behind its last whole line. Whoever calls holds the run's lock. */
+export function continueLog(options: LogOptions, end: LogEnd): Result<LogWriter, { readonly message: string }> {
+  const file = path.join(path.resolve(options.folder), "log.jsonl");
+  try {
+    const fd = openSync(file, "a", 0o600);
+    ftruncateSync(fd, end.bytes);
+    return ok(new Writer(options, file, createAppender(fd), end.seq));
+  } catch (error) {
+    return err({ message: `cannot go on in the run's log ${file}: ${messageOf(error)}` });
+  }
+}
+
 /** One by one: Node's own recursive way never ends below a folder such as /proc that takes none. */
-function makeFolders(folder: string): void {
+export function makeFolders(folder: string): void {
   const missing: string[] = [];
   for (let next = folder; !existsSync(next); next = path.dirname(next)) missing.push(next);
   for (const next of missing.reverse()) {
@@ -83,15 +105,17 @@ class Writer implements LogWriter {
   readonly #appender: Appender;
   readonly #streams: DeltaStreams;
   readonly #time: () => string;
-  #seq = 0;
+  #seq: number;
+  #lastTime = "";
   /** Lines of deltas that wait for a state event or for 64 KiB of company. */
   #pending = "";
   #failure: string | undefined;
   #syncedAt: number;
   #closed = false;
 
-  constructor(options: LogOptions, file: string, appender: Appender) {
+  constructor(options: LogOptions, file: string, appender: Appender, seq = 0) {
     this.file = file;
+    this.#seq = seq;
     this.#options = options;
     this.#folder = path.dirname(file);
     this.#appender = appender;
@@ -119,6 +143,10 @@ class Writer implements LogWriter {
     } catch (error) {
       return err({ message: messageOf(error) });
     }
+  }
+
+  time(): string {
+    return this.#lastTime;
   }
 
   failure(): string | undefined {
@@ -153,13 +181,14 @@ class Writer implements LogWriter {
   }
 
   #isDueToSync(event: Event): boolean {
-    if (event.type === "run.started" || event.type === "run.finished") return true;
+    if (event.type.startsWith("run.")) return true;
     if (this.#options.fsync === true && event.type === "step.finished") return true;
     return this.#options.clock.monotonic() - this.#syncedAt >= syncEvery;
   }
 
   #line(json: string): string {
-    return `{"seq":${++this.#seq},"time":"${this.#time()}",${json.slice(1)}\n`;
+    this.#lastTime = this.#time();
+    return `{"seq":${++this.#seq},"time":"${this.#lastTime}",${json.slice(1)}\n`;
   }
 
   #append(line: string): void {

@@ -15,7 +15,10 @@ export interface SourceDocument {
 }
 
 export function entry(map: MapNode, key: string): MapEntry | undefined {
-  return map.index === undefined ? map.entries.find((candidate) => candidate.key === key) : map.index.get(key);
+  if (map.index !== undefined) return map.index.get(key);
+  // Some forty times a step, mostly for a key that is not there: a plain loop takes half the time of `find`.
+  for (const candidate of map.entries) if (candidate.key === key) return candidate;
+  return undefined;
 }
 
 /** The value alone; every key becomes an own property, whatever its name. */

@@ -37,7 +37,7 @@ export function parseText(text: string, positions: Positions): Result<SourceNode
   const complaints = [...document.errors, ...document.warnings];
   const problems = [...scanned.problems, ...unexplained(complaints, scanned.problems, positions)];
   // Keys of a text that did not parse stand in the wrong mappings: what they repeat would be noise.
-  if (complaints.length > 0) return err(inOrder(problems));
+  if (complaints.length > 0) return err(untilLost(inOrder(problems)));
   const root = buildTree(document.contents, positions, problems);
   return problems.length > 0 ? err(inOrder(problems)) : ok(root);
 }
@@ -97,6 +97,11 @@ function unexplained(complaints: readonly YAMLError[], known: readonly Problem[]
     problems.push(reword(complaint, positions));
   }
   return problems;
+}
+
+function untilLost(problems: Problem[]): Problem[] {
+  const lost = problems.findIndex((problem) => problem.loses);
+  return lost < 0 ? problems : problems.slice(0, lost + 1);
 }
 
 function inOrder(problems: readonly Problem[]): Problem[] {

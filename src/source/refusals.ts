@@ -88,6 +88,7 @@ export function unclosedQuote(lexeme: string, at: number): Problem[] {
       from: at,
       to: at + 1,
       hides: at + lexeme.length,
+      loses: true,
       suggestion: "Close the quote; lines of a quoted text must be indented deeper than its key.",
     },
   ];

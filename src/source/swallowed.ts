@@ -33,7 +33,7 @@ export class FlowBraces {
   giveUp(at: number): readonly Problem[] {
     const last = this.#open.at(-1);
     if (last !== undefined && this.#found.length === 0)
-      this.#found.push(unclosed(last.bracket, last.at, `this \`${last.bracket}\` is never closed`));
+      this.#found.push({ ...unclosed(last.bracket, last.at, `this \`${last.bracket}\` is never closed`), loses: true });
     this.#open.length = 0;
     return this.#complete(at);
   }

@@ -18,6 +18,8 @@ export interface Problem {
   readonly suggestion?: string;
   /** The parser's own complaints up to the line of this offset are only echoes of this problem. */
   readonly hides?: number;
+  /** Where the rest of the text belongs is not known after it: nothing behind it is worth reporting. */
+  readonly loses?: true;
   /** The text from `from` to `to` misleads the parser; without it the rest can be read. */
   readonly mask?: true;
   readonly related?: RelatedSpan;

@@ -26,7 +26,7 @@ const started: Event = {
   type: "run.started",
   log: 1,
   flow: "0.1.0",
-  run: "20261121-215546-k3f9",
+  run: "20261121-215546-4qk3f",
   workflow: "a.yaml",
   name: "release",
   workspace: "/w",
@@ -67,7 +67,7 @@ describe("the last block of a run", () => {
       }),
     ).toBe(
       [
-        "ok release 20261121-215546-k3f9 43.1s",
+        "ok release 20261121-215546-4qk3f 43.1s",
         "  steps   1 ok, 0 failed, 1 skipped",
         "  tokens  18.2k in, 2.0k out, $0 (scripted)",
         "  log     .flow/runs/x/log.jsonl",

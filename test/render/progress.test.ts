@@ -19,7 +19,7 @@ const run: [number, Event][] = [
       type: "run.started",
       log: 1,
       flow: "0.1.0",
-      run: "20261121-215546-k3f9",
+      run: "20261121-215546-4qk3f",
       workflow: "examples/research.yaml",
       name: "research",
       workspace: "/w",
@@ -116,7 +116,7 @@ function shown(verbose: 0 | 1 | 2): string[] {
 describe("plain progress", () => {
   it("tells a run in one line an event", () => {
     expect(shown(0)).toEqual([
-      "00:00.0 run        20261121-215546-k3f9 examples/research.yaml",
+      "00:00.0 run        20261121-215546-4qk3f examples/research.yaml",
       "00:00.1 plan       start agent=planner model=scripted/a",
       "00:04.4 plan       ok 4.3s 1.3k tok $0.004",
       "00:05.0 lint       start run",

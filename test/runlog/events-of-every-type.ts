@@ -16,7 +16,7 @@ export const samples: Samples = {
       type: "run.started",
       log: 1,
       flow: "0.1.0",
-      run: "20261121-215546-k3f9",
+      run: "20261121-215546-4qk3f",
       workflow: "a.yaml",
       name: "a",
       workspace: "/w",

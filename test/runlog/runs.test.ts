@@ -8,8 +8,8 @@ describe("run ids", () => {
   it("sort by time and are short enough to type", () => {
     const early = newRunId(new Date("2026-11-21T21:55:46.123Z"), () => 0.999);
     const late = newRunId(new Date("2026-11-21T21:55:47.000Z"), () => 0);
-    expect(early).toBe("20261121-215546-9999");
-    expect(late).toBe("20261121-215547-aaaa");
+    expect(early).toBe("20261121-215546-5uzzz");
+    expect(late).toBe("20261121-215547-22222");
     expect(early < late).toBe(true);
   });
 });
@@ -39,12 +39,12 @@ describe("the workspace", () => {
 
 describe("finding a run", () => {
   const folder = emptyFolder();
-  const ids = ["20261121-100000-aaaa", "20261121-110000-bbbb", "20261122-100000-cccc"];
+  const ids = ["20261121-100000-aaaaa", "20261121-110000-bbbbb", "20261122-100000-ccccc"];
   for (const id of ids) {
     mkdirSync(path.join(folder, id));
     writeFileSync(path.join(folder, id, "log.jsonl"), "");
   }
-  mkdirSync(path.join(folder, "20261123-100000-dddd"));
+  mkdirSync(path.join(folder, "20261123-100000-ddddd"));
   mkdirSync(path.join(folder, "notes"));
 
   it("lists runs that have a log, oldest first", () => {
@@ -56,14 +56,14 @@ describe("finding a run", () => {
     ["latest", ids[2]],
     ["20261122", ids[2]],
     ["20261121-11", ids[1]],
-    ["20261121-100000-aaaa", ids[0]],
+    ["20261121-100000-aaaaa", ids[0]],
   ])("takes %s", (name, id) => {
     expect(findRun(folder, name)).toEqual({ ok: true, value: path.join(folder, id ?? "") });
   });
 
   it.each([
-    ["20261121", `"20261121" is the beginning of 2 runs: 20261121-110000-bbbb, 20261121-100000-aaaa`],
-    ["2025", `no run in ${folder} begins with "2025"; the newest are 20261122-100000-cccc, `],
+    ["20261121", `"20261121" is the beginning of 2 runs: 20261121-110000-bbbbb, 20261121-100000-aaaaa`],
+    ["2025", `no run in ${folder} begins with "2025"; the newest are 20261122-100000-ccccc, `],
     ["../x", `no run in ${folder} begins with "../x"`],
     ["", `no run in ${folder} begins with ""`],
   ])("refuses %j and says what there is", (name, message) => {

@@ -23,21 +23,28 @@ export function defineEval(program: Command): void {
 
 async function evaluateExpression(expression: string, options: EvalOptions): Promise<void> {
   const { describeExpression, evaluate } = await import("../../flow.ts");
-  const contexts = options.context === undefined ? {} : (readJsonFile(options.context, "--context") as { [name: string]: Json });
+  const contexts =
+    options.context === undefined ? {} : (readJsonFile(options.context, "--context") as { [name: string]: Json });
   const result = options.refs ? describeExpression(expression, Object.keys(contexts)) : evaluate(expression, contexts);
   if (result.ok) {
     const plain = typeof result.value === "string" && !options.json;
-    print(plain ? `${String(result.value)}\n` : `${JSON.stringify(result.value, null, options.refs ? 2 : undefined)}\n`);
+    print(
+      plain ? `${String(result.value)}\n` : `${JSON.stringify(result.value, null, options.refs ? 2 : undefined)}\n`,
+    );
     return;
   }
   const { kind, message, offset, length, suggestion } = result.error;
   process.exitCode = kind === "evaluation" || kind === "missing" ? exitCodes.failure : exitCodes.usage;
   if (options.json) {
-    print(`${JSON.stringify({ error: { kind, message, offset, length, ...(suggestion !== undefined && { suggestion }) } })}\n`);
+    print(
+      `${JSON.stringify({ error: { kind, message, offset, length, ...(suggestion !== undefined && { suggestion }) } })}\n`,
+    );
     return;
   }
   const oneLine = !expression.includes("\n");
   const { displayWidth, visible } = await import("../../render/display.ts");
-  const caret = oneLine ? `\n  ${visible(expression)}\n  ${" ".repeat(displayWidth(visible(expression.slice(0, offset))))}${"^".repeat(Math.max(1, length))}` : "";
+  const caret = oneLine
+    ? `\n  ${visible(expression)}\n  ${" ".repeat(displayWidth(visible(expression.slice(0, offset))))}${"^".repeat(Math.max(1, length))}`
+    : "";
   say(`error: ${message}${caret}${suggestion === undefined ? "" : `\nhelp: ${suggestion}`}\n`);
 }

@@ -11,7 +11,9 @@ export function defineGraph(program: Command): void {
     .command("graph")
     .description("print the graph of a workflow")
     .argument("<file>", "the workflow; - for standard input")
-    .addOption(new Option("--format <format>", "what to print").choices(["text", "mermaid", "dot", "json"]).default("text"))
+    .addOption(
+      new Option("--format <format>", "what to print").choices(["text", "mermaid", "dot", "json"]).default("text"),
+    )
     .action(async (file: string, options: { readonly format: Format }, command: Command) => {
       const { check } = await import("../../flow.ts");
       const { plan, diagnostics, sources } = await check({ file, ...(await readStdin(file)) });

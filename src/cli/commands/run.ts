@@ -5,7 +5,7 @@ import type { LogLine } from "../../model/event.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { exitCodes } from "../../model/outcome.ts";
 import { parseInput, readJsonFile, readStdin } from "../input.ts";
-import { paletteOf, print, say } from "../output.ts";
+import { bugText, paletteOf, print, say } from "../output.ts";
 import { onSignals } from "../signals.ts";
 
 type Progress = "auto" | "plain" | "json" | "quiet";
@@ -35,9 +35,18 @@ export function defineRun(program: Command): void {
     .option("--script <file>", "replies from a file instead of any model")
     .option("--dry-run", "print what would run; call nothing, write nothing", false)
     .option("--json", "print the result as one JSON document", false)
-    .addOption(new Option("--progress <how>", "what to print while it runs").choices(["auto", "plain", "json", "quiet"]).default("auto").env("FLOW_PROGRESS"))
+    .addOption(
+      new Option("--progress <how>", "what to print while it runs")
+        .choices(["auto", "plain", "json", "quiet"])
+        .default("auto")
+        .env("FLOW_PROGRESS"),
+    )
     .option("-q, --quiet", "the same as --progress quiet", false)
-    .option("-v, --verbose", "print turns and tool calls; twice: messages too", (_: string, before: number | undefined) => (before ?? 0) + 1)
+    .option(
+      "-v, --verbose",
+      "print turns and tool calls; twice: messages too",
+      (_: string, before: number | undefined) => (before ?? 0) + 1,
+    )
     .option("--parallel <n>", "steps at once where the workflow does not say (default 8)", parseParallel)
     .addOption(new Option("--runs-dir <folder>", "where runs are kept (default .flow/runs)").env("FLOW_RUNS_DIR"))
     .option("--log-deltas", "log the pieces of streamed messages too", false)
@@ -47,18 +56,20 @@ export function defineRun(program: Command): void {
 
 function parseParallel(text: string): number {
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < 1 || value > 10_000) throw new InvalidArgumentError("it is a whole number from 1 to 10000.");
+  if (!/^\d+$/.test(text) || value < 1 || value > 10_000)
+    throw new InvalidArgumentError("it is a whole number from 1 to 10000.");
   return value;
 }
 
 async function run(file: string, flags: RunFlags, command: Command): Promise<void> {
   const flow = await import("../../flow.ts");
   const values = flags.inputs === undefined ? {} : (readJsonFile(flags.inputs, "--inputs") as JsonObject);
+  const stdin = await readStdin(file);
+  const watch = await watcher(file, flags);
   const signals = onSignals();
-  const watch = await watcher(flags);
   const request: RunRequest = {
     file,
-    ...(await readStdin(file)),
+    ...stdin,
     inputs: { texts: flags.input ?? [], values },
     ...(flags.script !== undefined && { script: flags.script }),
     ...(flags.parallel !== undefined && { parallel: flags.parallel }),
@@ -71,6 +82,7 @@ async function run(file: string, flags: RunFlags, command: Command): Promise<voi
   };
   if (flags.dryRun) {
     const prepared = await flow.prepare(request);
+    signals.stop();
     if ("kind" in prepared) await sayRefusal(prepared, flags, command);
     else await printDryRun(prepared, flags, command);
     return;
@@ -81,7 +93,8 @@ async function run(file: string, flags: RunFlags, command: Command): Promise<voi
   const { end, prepared } = result;
   process.exitCode = end.exitCode;
   if (flags.json) print(`${JSON.stringify({ schemaVersion: 1, ...end }, null, 2)}\n`);
-  else if (Object.keys(end.outputs).length > 0) print((await import("../../render/outputs.ts")).renderOutputs(end.outputs));
+  else if (Object.keys(end.outputs).length > 0)
+    print((await import("../../render/outputs.ts")).renderOutputs(end.outputs));
   await watch.finish(end, prepared, command);
 }
 
@@ -91,11 +104,14 @@ interface Watcher {
 }
 
 /** What is said on stderr while a run goes on and at its end. */
-async function watcher(flags: RunFlags): Promise<Watcher> {
+async function watcher(file: string, flags: RunFlags): Promise<Watcher> {
   const how = flags.quiet ? "quiet" : flags.progress;
   if (how === "quiet") return { finish: sayFailure };
   if (how === "json") return { onEvent: (line) => say(`${JSON.stringify(line)}\n`), finish: async () => undefined };
-  const [{ plainProgress }, { noFacts, observe, runSummary }] = await Promise.all([import("../../render/progress.ts"), import("../../render/summary.ts")]);
+  const [{ plainProgress }, { failedStep, noFacts, observe, runSummary }] = await Promise.all([
+    import("../../render/progress.ts"),
+    import("../../render/summary.ts"),
+  ]);
   const verbose = Math.min(flags.verbose ?? 0, 2) as 0 | 1 | 2;
   const progress = plainProgress({ verbose, ...(process.stderr.isTTY && { width: process.stderr.columns }) });
   let facts = noFacts;
@@ -105,25 +121,45 @@ async function watcher(flags: RunFlags): Promise<Watcher> {
       const lines = progress(line);
       if (lines.length > 0) say(`${lines.join("\n")}\n`);
     },
-    finish: async (end, prepared, command) => {
-      const { shortPath } = await import("../paths.ts");
+    finish: async (end, { plan }, command) => {
+      const [{ shortPath }, { nextCommands }, { placeOf }] = await Promise.all([
+        import("../paths.ts"),
+        import("../next.ts"),
+        import("../../render/place.ts"),
+      ]);
       const log = shortPath(end.log);
-      say(`\n${runSummary(facts, { palette: await paletteOf(command, process.stderr), log, next: nextCommands(end, prepared, log) })}`);
+      const next = nextCommands({ file, log, succeeded: end.outcome === "success", failed: failedStep(facts) });
+      const place = (step: string) => placeOf(plan, step);
+      say(
+        `\n${runSummary(facts, { palette: await paletteOf(command, process.stderr), log, next, place, ...(end.error && { error: end.error }) })}`,
+      );
+      sayBug(end, command);
     },
   };
 }
 
 /** Even a quiet run says in one line why it failed. */
-async function sayFailure(end: RunEnd): Promise<void> {
+async function sayFailure(end: RunEnd, _: Prepared, command: Command): Promise<void> {
   if (end.outcome === "success") return;
+  if (end.exitCode === exitCodes.internal) return sayBug(end, command);
   const { oneLine } = await import("../../render/words.ts");
-  say(oneLine(`flow: ${end.outcome}${end.error ? `: ${end.error.step === undefined ? "" : `${end.error.step}: `}${end.error.message}` : ""}`) + "\n");
+  say(
+    oneLine(
+      `flow: ${end.outcome}${end.error ? `: ${end.error.step === undefined ? "" : `${end.error.step}: `}${end.error.message}` : ""}`,
+    ) + "\n",
+  );
 }
 
-function nextCommands(end: RunEnd, { plan }: Prepared, log: string): string[] {
-  const file = plan.root;
-  if (end.outcome === "success") return [`flow graph ${file}`, `cat ${log}`];
-  return [`cat ${log}`, `flow validate ${file}`];
+/** A step that broke by a bug of ours; its stack is in the log, too. */
+function sayBug({ exitCode, error }: RunEnd, command: Command): void {
+  if (exitCode !== exitCodes.internal || !error) return;
+  const { message, cause } = error;
+  say(
+    bugText(
+      Object.assign(new Error(message), { stack: cause }),
+      command.optsWithGlobals<{ debug?: boolean }>().debug === true,
+    ),
+  );
 }
 
 async function sayRefusal(refusal: Refusal, flags: RunFlags, command: Command): Promise<void> {
@@ -131,20 +167,30 @@ async function sayRefusal(refusal: Refusal, flags: RunFlags, command: Command): 
   if (flags.json) {
     const { diagnosticsJson } = await import("../../render/diagnostics.ts");
     const why = refusal.kind === "invalid" ? diagnosticsJson(refusal.diagnostics) : { message: refusal.message };
-    print(`${JSON.stringify({ schemaVersion: 1, outcome: refusal.kind, exitCode: refusal.exitCode, ...(why as JsonObject) }, null, 2)}\n`);
+    print(
+      `${JSON.stringify({ schemaVersion: 1, outcome: refusal.kind, exitCode: refusal.exitCode, ...(why as JsonObject) }, null, 2)}\n`,
+    );
     return;
   }
   if (refusal.kind === "invalid") await sayDiagnostics(refusal.diagnostics, refusal.sources, command);
   else say(`flow: ${refusal.message}\n`);
 }
 
-async function sayDiagnostics(diagnostics: readonly Diagnostic[], sources: Prepared["sources"], command: Command): Promise<void> {
+async function sayDiagnostics(
+  diagnostics: readonly Diagnostic[],
+  sources: Prepared["sources"],
+  command: Command,
+): Promise<void> {
   if (diagnostics.length === 0) return;
   const { renderDiagnostics } = await import("../../render/diagnostics.ts");
   say(renderDiagnostics(diagnostics, sources, { palette: await paletteOf(command, process.stderr) }));
 }
 
-async function printDryRun({ plan, inputs, warnings, sources }: Prepared, flags: RunFlags, command: Command): Promise<void> {
+async function printDryRun(
+  { plan, inputs, warnings, sources }: Prepared,
+  flags: RunFlags,
+  command: Command,
+): Promise<void> {
   await sayDiagnostics(warnings, sources, command);
   const { dryRunJson, renderDryRun } = await import("../../render/dry-run.ts");
   if (flags.json) print(`${JSON.stringify(dryRunJson(plan, inputs, flags.script), null, 2)}\n`);

@@ -12,7 +12,9 @@ export function defineSchema(program: Command): void {
 
 /** The schemas lie beside `dist` and `src`; this file may be in either, or in a chunk one folder deeper. */
 function schemaFile(name: string): URL {
-  const places = ["../", "../../", "../../../"].map((up) => new URL(`${up}schemas/${name}.schema.json`, import.meta.url));
+  const places = ["../", "../../", "../../../"].map(
+    (up) => new URL(`${up}schemas/${name}.schema.json`, import.meta.url),
+  );
   const found = places.find((place) => existsSync(place));
   if (!found) throw new Error(`schemas/${name}.schema.json is missing from this installation`);
   return found;

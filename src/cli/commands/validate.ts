@@ -21,7 +21,6 @@ export function defineValidate(program: Command): void {
 
 async function validate(files: readonly string[], options: ValidateOptions, command: Command): Promise<void> {
   const { check } = await import("../../flow.ts");
-  const { diagnosticsJson, renderDiagnostics } = await import("../../render/diagnostics.ts");
   const palette = await paletteOf(command, process.stdout);
   const all: Diagnostic[] = [];
   for (const file of files) {
@@ -38,12 +37,18 @@ async function validate(files: readonly string[], options: ValidateOptions, comm
     const { diagnostics, sources, plan } = compilation;
     all.push(...diagnostics);
     if (options.format === "json") continue;
-    if (diagnostics.length > 0) print(renderDiagnostics(diagnostics, sources, { palette }));
+    if (diagnostics.length > 0) {
+      const { renderDiagnostics } = await import("../../render/diagnostics.ts");
+      print(renderDiagnostics(diagnostics, sources, { palette }));
+    }
     if (plan) {
       const steps = plan.workflows[plan.root]?.scope.steps.length ?? 0;
       print(`${palette.green("valid")} ${file} (${steps} ${steps === 1 ? "step" : "steps"})\n`);
     }
   }
-  if (options.format === "json") print(`${JSON.stringify(diagnosticsJson(all), null, 2)}\n`);
+  if (options.format === "json") {
+    const { diagnosticsJson } = await import("../../render/diagnostics.ts");
+    print(`${JSON.stringify(diagnosticsJson(all), null, 2)}\n`);
+  }
   if (all.some((diagnostic) => diagnostic.severity === "error")) process.exitCode = exitCodes.usage;
 }

@@ -1,0 +1,77 @@
+import type { Json } from "../model/json.ts";
+import { isOver, runState, type RunView, stateOf } from "./run-state.ts";
+import { type AgentNode, type StepNode, totalUsage } from "./run-tree.ts";
+import type { Explanation } from "./why.ts";
+
+/** The tree of a run as data: what {@link runText} draws, with nothing left out. Durations are milliseconds. */
+export function runJson(view: RunView): Json {
+  const { start, end, started, root, resumes } = view.tree;
+  return plain({
+    schemaVersion: 1,
+    run: start?.run,
+    workflow: start?.workflow,
+    name: start?.name,
+    state: runState(view).text,
+    outcome: end?.outcome,
+    exitCode: end?.exitCode,
+    started: stamp(started),
+    duration: end?.duration,
+    error: end?.error,
+    usage: end?.usage ?? totalUsage(root),
+    resumed: resumes.length,
+    steps: root.children.map((node) => stepJson(view, node)),
+  });
+}
+
+/** An explanation as data. */
+export function whyJson(run: string | undefined, why: Explanation): Json {
+  return plain({ schemaVersion: 1, run, ...why });
+}
+
+function stepJson(view: RunView, node: StepNode): unknown {
+  const {
+    path,
+    kind,
+    conclusion,
+    started,
+    duration,
+    attempts,
+    agents,
+    reason,
+    error,
+    undone,
+    reused,
+    again,
+    children,
+  } = node;
+  return {
+    path,
+    kind,
+    state: stateOf(node, isOver(view)).text,
+    conclusion,
+    started: stamp(started),
+    duration,
+    usage: totalUsage(node),
+    attempts,
+    agents: agents.map(agentJson),
+    reason,
+    error,
+    undone,
+    reused,
+    ...(again > 0 && { startedAgain: again }),
+    inner: children.map((child) => stepJson(view, child)),
+  };
+}
+
+function agentJson({ started, ...agent }: AgentNode): unknown {
+  return { ...agent, started: stamp(started) };
+}
+
+function stamp(time: number | undefined): string | undefined {
+  return time === undefined || Number.isNaN(time) ? undefined : new Date(time).toISOString();
+}
+
+/** Without the fields that are undefined. */
+function plain(value: object): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
+}

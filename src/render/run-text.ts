@@ -1,0 +1,228 @@
+import { cut, displayWidth, pad, wrap } from "./display.ts";
+import type { Paint, Palette } from "./palette.ts";
+import { placeOf } from "./place.ts";
+import { failureText, skipText } from "./progress.ts";
+import { type AgentNode, type AttemptNode, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
+import { countText, isOver, type RunView, runState, stateOf, type Word, words } from "./run-state.ts";
+import { count, duration, money, oneLine } from "./words.ts";
+import type { Usage } from "../model/message.ts";
+
+/** One line of the tree, or a remark below one. */
+interface Row {
+  readonly depth: number;
+  readonly label: string;
+  readonly word: Word;
+  readonly what: string;
+  /** Milliseconds. */
+  readonly took: number | undefined;
+  readonly usage: Usage | undefined;
+  readonly remarks: readonly string[];
+}
+
+interface View extends RunView {
+  readonly palette: Palette;
+}
+
+const columns = 100;
+const widestLabel = 36;
+const widestWhat = 24;
+/** Longer lists of items and iterations are counted, and only those that need a look are shown. */
+const shownWhole = 6;
+const shownFailed = 10;
+
+/** The tree of a run: steps, items, iterations, attempts and agents, each with its state, time, tokens and cost. */
+export function runText(run: RunView, palette: Palette): string {
+  const view: View = { ...run, palette };
+  const rows = run.tree.root.children.flatMap((node) => stepRows(view, node, 0));
+  return [heading(view), ...facts(view), "", ...table(rows, palette), ""].join("\n");
+}
+
+function heading(view: View): string {
+  const { start } = view.tree;
+  const { glyph, text, paint } = runState(view);
+  const what = [start?.name ?? "run", start?.run ?? ""].filter((it) => it !== "").map(oneLine);
+  return `${view.palette[paint](`${glyph} ${text}`)} ${cut(what.join(" "), columns - 24)}`;
+}
+
+function facts(view: View): string[] {
+  const { tree, palette } = view;
+  const { start, end } = tree;
+  const rows: [string, string][] = [];
+  if (start !== undefined) rows.push(["file", oneLine(start.workflow)]);
+  if (tree.started !== undefined) {
+    const took = end?.duration ?? tree.last - tree.started;
+    rows.push(["started", `${dateText(tree.started)} UTC, ${end === undefined ? "so far" : "took"} ${duration(took)}`]);
+  }
+  rows.push(["steps", countText(view, tree.root.children)]);
+  const usage = end?.usage ?? totalUsage(tree.root);
+  if (tokensOf(usage) > 0) rows.push(["tokens", `${count(tokensOf(usage))}, ${money(usage.cost)}`]);
+  const failed = tree.root.children.some(({ conclusion }) => conclusion === "failure");
+  if (end?.error !== undefined && !failed) rows.push(["failed", failureText(end.error)]);
+  return rows.map(([label, text]) => `  ${palette.dim(label.padEnd(7))} ${cut(text, columns - 10)}`);
+}
+
+/** `2026-11-21 21:55:46`, in UTC as the log and the ids of runs are. */
+export function dateText(time: number): string {
+  return Number.isNaN(time) ? "at an unknown time" : new Date(time).toISOString().slice(0, 19).replace("T", " ");
+}
+
+function stepRows(view: View, node: StepNode, depth: number): Row[] {
+  const shown = chosen(view, node.children);
+  const row: Row = {
+    depth,
+    label: node.label,
+    word: stateOf(node, isOver(view)),
+    what: whatText(node),
+    took: tookOf(view, node),
+    usage: totalUsage(node),
+    remarks: remarksOf(view, node, shown.length),
+  };
+  return [row, ...tryRows(view, node, depth + 1), ...shown.flatMap((child) => stepRows(view, child, depth + 1))];
+}
+
+/** Of a long list of items or iterations only what failed or goes on. */
+function chosen(view: View, children: readonly StepNode[]): readonly StepNode[] {
+  if (!isLongList(children)) return children;
+  const states = new Set(["failed", "running", "interrupted"]);
+  return children.filter((child) => states.has(stateOf(child, isOver(view)).text)).slice(0, shownFailed);
+}
+
+function isLongList(children: readonly StepNode[]): boolean {
+  return children.length > shownWhole && children.every(({ label }) => /^[[#]/.test(label));
+}
+
+function whatText({ kind, children, again, reused }: StepNode): string {
+  const first = children[0]?.label;
+  const items = first?.startsWith("[") === true ? ` ×${children.length}` : "";
+  const iterations = first?.startsWith("#") === true ? ` ↻${children.length}` : "";
+  const often = reused === undefined ? (again > 0 ? `, start ${again + 1}` : "") : ", reused";
+  return `${kind ?? ""}${items}${iterations}${often}`;
+}
+
+function tookOf(view: View, { duration: took, started, status }: StepNode): number | undefined {
+  return took ?? (status === "running" && started !== undefined ? view.tree.last - started : undefined);
+}
+
+function remarksOf(view: View, node: StepNode, shown: number): string[] {
+  const { error, reason, undone, children, status, conclusion } = node;
+  const remarks: string[] = [];
+  if (error !== undefined && status === "failure") remarks.push(failureRemark(view, node));
+  if (status === "failure" && conclusion === "success") remarks.push("the run goes on: continue-on-error");
+  if (reason !== undefined) remarks.push(skipText(reason));
+  if (isLongList(children)) {
+    const hidden = children.length - shown;
+    remarks.push(`${countText(view, children)}${shown > 0 ? `; ${hidden} not shown` : ""}`);
+  }
+  if (undone !== undefined) remarks.push(undoneText(undone));
+  return remarks;
+}
+
+export function undoneText({ outcome, error, duration: took }: Undone): string {
+  if (outcome === undefined) return "its undo began and has no end in the log";
+  const why = error === undefined ? "" : `: ${failureText(error)}`;
+  return `undone: ${words[outcome].text}${why}${took === undefined ? "" : ` ${duration(took)}`}`;
+}
+
+/** The failure with its place; what is told at the step inside is not told twice. */
+function failureRemark({ tree }: View, node: StepNode): string {
+  const { error, path } = node;
+  if (error === undefined) return "";
+  const cause = rootCause(tree, node);
+  if (cause !== node && cause.error !== undefined) return `because ${oneLine(cause.path)} failed`;
+  const position = error.position ?? (tree.plan === undefined ? undefined : placeOf(tree.plan, path));
+  return failureText({ ...error, ...(position !== undefined && { position }) });
+}
+
+/** Attempts, where there was more than one, and agents below the attempt they belong to. */
+function tryRows(view: View, { attempts, agents }: StepNode, depth: number): Row[] {
+  if (attempts.length < 2) return agentRows(view, agents, { parent: null, depth });
+  return attempts.flatMap((attempt) => [
+    attemptRow(view, attempt, depth),
+    ...agentRows(
+      view,
+      agents.filter((agent) => agent.attempt === attempt.attempt),
+      { parent: null, depth: depth + 1 },
+    ),
+  ]);
+}
+
+function attemptRow(view: View, { attempt, outcome, error, duration: took, delay }: AttemptNode, depth: number): Row {
+  const word = outcome === undefined ? (isOver(view) ? words.interrupted : words.running) : words[outcome];
+  const next = delay === undefined ? [] : [`the next one ${waitText(delay)} later`];
+  const remarks = error === undefined ? next : [failureText(error), ...next];
+  return { depth, label: `attempt ${attempt}`, word, what: "", took, usage: undefined, remarks };
+}
+
+/** A wait between attempts is often shorter than a tenth of a second. */
+export function waitText(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : duration(ms);
+}
+
+interface Branch {
+  readonly parent: string | null;
+  readonly depth: number;
+}
+
+function agentRows(view: View, agents: readonly AgentNode[], { parent, depth }: Branch): Row[] {
+  const here = agents.filter((agent) =>
+    parent === null ? !agents.some((other) => other.agent === agent.parent) : agent.parent === parent,
+  );
+  return here.flatMap((agent) => [
+    agentRow(view, agent, depth),
+    ...(agent.agent === parent ? [] : agentRows(view, agents, { parent: agent.agent, depth: depth + 1 })),
+  ]);
+}
+
+function agentRow(view: View, agent: AgentNode, depth: number): Row {
+  const { name, model, outcome, reason, turns, usage } = agent;
+  const took = agent.duration ?? (isOver(view) ? undefined : view.tree.last - agent.started);
+  const remarks = outcome === undefined || outcome === "done" || reason === "" ? [] : [cut(oneLine(reason), 300)];
+  const what = `${model}, ${turns} ${turns === 1 ? "turn" : "turns"}`;
+  return { depth, label: `agent ${name}`, word: agentWord(view, outcome), what, took, usage, remarks };
+}
+
+function agentWord(view: View, outcome: AgentNode["outcome"]): Word {
+  if (outcome === undefined) return isOver(view) ? words.interrupted : words.running;
+  if (outcome === "done") return words.success;
+  return outcome === "cancelled" ? words.cancelled : { ...words.failure, text: outcome };
+}
+
+function table(rows: readonly Row[], palette: Palette): string[] {
+  const labels = rows.map(({ depth, label }) =>
+    cut(`${"  ".repeat(Math.min(depth, 10))}${oneLine(label)}`, widestLabel),
+  );
+  const whats = rows.map(({ what }) => cut(oneLine(what), widestWhat));
+  const widths = {
+    label: widest(labels),
+    word: widest(rows.map(({ word }) => word.text)),
+    what: widest(whats),
+  };
+  return rows.flatMap((row, index) => {
+    const { word, took, usage, depth, remarks } = row;
+    const paint: Paint = palette[word.paint];
+    const label = labels[index] ?? "";
+    const indent = label.length - label.trimStart().length;
+    const cells = [
+      pad(
+        `${" ".repeat(indent)}${paint(word.glyph)} ${label.trimStart()}`,
+        widths.label + 2 + paint(word.glyph).length - 1,
+      ),
+      paint(pad(word.text, widths.word)),
+      pad(whats[index] ?? "", widths.what),
+      (took === undefined ? "" : duration(took)).padStart(7),
+      usage === undefined || tokensOf(usage) === 0 ? "" : `${count(tokensOf(usage))} tok`.padStart(10),
+      usage === undefined || tokensOf(usage) === 0 ? "" : money(usage.cost).padStart(8),
+    ];
+    const margin = " ".repeat(Math.min(depth, 10) * 2 + 4);
+    const below = remarks.flatMap((remark) => wrap(oneLine(remark), columns - margin.length, 4));
+    return [cells.join(" ").trimEnd(), ...below.map((text) => margin + palette.dim(text))];
+  });
+}
+
+function widest(texts: readonly string[]): number {
+  return texts.reduce((width, text) => Math.max(width, displayWidth(text)), 0);
+}
+
+export function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
+  return input + output + cacheRead + cacheWrite;
+}
