@@ -12,7 +12,11 @@ const rounds = Number(process.argv[2] ?? 9);
 const folder = mkdtempSync(join(tmpdir(), "flow-bench-"));
 mkdirSync(join(folder, ".git"));
 console.log(`Node ${process.version}, ${rounds} rounds, median ms of wall time`);
-for (const [count, target] of [[10, undefined], [1_000, 1.3], [10_000, undefined]] as const) {
+for (const [count, target] of [
+  [10, undefined],
+  [1_000, 1.3],
+  [10_000, undefined],
+] as const) {
   const text = workflow(count);
   const file = join(folder, `${count}.yaml`);
   writeFileSync(file, text);
@@ -31,7 +35,9 @@ for (const [count, target] of [[10, undefined], [1_000, 1.3], [10_000, undefined
   }
   const ratio = median(ours) / median(bare);
   const verdict = target === undefined ? "" : `  target ${target}  ${ratio <= target ? "met" : "MISSED"}`;
-  console.log(`${String(count).padStart(6)} steps (${Math.round(text.length / 1024)} KiB)  parseDocument ${median(bare).toFixed(1)}  compile ${median(ours).toFixed(1)}  x${ratio.toFixed(2)}${verdict}`);
+  console.log(
+    `${String(count).padStart(6)} steps (${Math.round(text.length / 1024)} KiB)  parseDocument ${median(bare).toFixed(1)}  compile ${median(ours).toFixed(1)}  x${ratio.toFixed(2)}${verdict}`,
+  );
 }
 rmSync(folder, { recursive: true });
 

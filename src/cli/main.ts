@@ -3,6 +3,7 @@ import { exitCodes } from "../model/outcome.ts";
 import { defineEval } from "./commands/eval.ts";
 import { defineGraph } from "./commands/graph.ts";
 import { defineLogs } from "./commands/logs.ts";
+import { defineResume } from "./commands/resume.ts";
 import { defineRun } from "./commands/run.ts";
 import { defineRuns } from "./commands/runs.ts";
 import { defineSchema } from "./commands/schema.ts";
@@ -42,7 +43,7 @@ function defineProgram(): Command {
     .showSuggestionAfterError()
     .addHelpText("after", exitCodeHelp)
     .exitOverride();
-  const running = [defineRun, defineRuns, defineShow, defineLogs, defineWhy];
+  const running = [defineRun, defineResume, defineRuns, defineShow, defineLogs, defineWhy];
   const writing = [defineValidate, defineGraph, defineEval, defineSchema];
   for (const define of [...running, ...writing]) define(program);
   for (const command of program.commands)

@@ -2,6 +2,7 @@ import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import { nearest } from "../model/names.ts";
 import type { Plan } from "../model/plan.ts";
 import { visit as findCredentials } from "./checks/credentials.ts";
+import type { ToolParameters } from "./checks/check.ts";
 import { checks } from "./checks/index.ts";
 import { checkCycles } from "./graph.ts";
 import { type LinkedWorkflow, stepsOf } from "./linked.ts";
@@ -24,11 +25,16 @@ export interface CompileOptions {
   readonly workspace: string;
   /** Every tool of the language by name: whether this version has it. */
   readonly tools: ReadonlyMap<string, boolean>;
+  /** JSON Schema of the arguments of a tool that this version has. */
+  readonly toolParameters: ToolParameters;
 }
 
 /** What compiling gave: a plan unless there are errors, every problem sorted by position, and the texts they point into. */
 export interface Compilation {
+  /** Made when it is first asked for. */
   readonly plan?: Plan;
+  /** Steps of the workflow itself, without those in groups; absent when there are errors. */
+  readonly steps?: number;
   readonly diagnostics: readonly Diagnostic[];
   readonly sources: SourceTexts;
 }
@@ -44,7 +50,15 @@ export async function compile(options: CompileOptions): Promise<Compilation> {
   const failed = diagnostics.some((problem) => problem.severity === "error");
   const root = library && linked?.get(library.root);
   if (failed || !library || !linked || !root) return { diagnostics, sources };
-  return { plan: createPlan(root, linked, library), diagnostics, sources };
+  let plan: Plan | undefined;
+  return {
+    get plan() {
+      return (plan ??= createPlan(root, linked, library));
+    },
+    steps: root.scope.shape.steps.length,
+    diagnostics,
+    sources,
+  };
 }
 
 /** Reads every workflow of the library and resolves its names. */
@@ -104,7 +118,9 @@ function agentOf({ link: named, shape, agentShapes, report }: AgentQuestion): Ag
   if (file) return readOnce(file, agentShapes, report);
   if (!text.includes("${{") && !shape.file.refusedAgents.has(text)) {
     const places = `neither in this file's \`agents\`, nor as ${text}.yaml or ${text}.md in an \`agents\` folder`;
-    report("FLOW6001", at, `there is no agent \`${text}\`: ${places}`, didYouMean(nearest(text, shape.agents.keys())));
+    report("FLOW6001", at, `there is no agent \`${text}\`: ${places}`, () =>
+      didYouMean(nearest(text, shape.agents.keys())),
+    );
   }
   return undefined;
 }
@@ -143,6 +159,6 @@ async function checkAll(
   };
   for (const workflow of linked.values()) {
     checkCycles(workflow.scope, report);
-    for (const check of checks) await check({ workflow, types: typesOf(workflow), report, tools: options.tools });
+    for (const check of checks) await check({ ...options, workflow, types: typesOf(workflow), report });
   }
 }

@@ -1,10 +1,10 @@
 import { compileSchema } from "../jsonschema/compile.ts";
+import { fitsPlainly } from "../jsonschema/fits-plainly.ts";
 import type { Diagnostic, Span } from "../model/diagnostic.ts";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
 import { nearest } from "../model/names.ts";
 import type { Input } from "../model/plan.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { fitsPlainly } from "./checks/arguments.ts";
 import { createReport, didYouMean, oneOf, type Report } from "./report.ts";
 
 /** What somebody gave to a run: texts from the command line, which take the declared type, and values that have one. */
@@ -14,7 +14,11 @@ export interface Given {
 }
 
 /** The values of a workflow's inputs with defaults filled in; or everything that is missing, unknown or wrong. */
-export async function readGivenInputs(inputs: readonly Input[], given: Given, file: string): Promise<Result<JsonObject, readonly Diagnostic[]>> {
+export async function readGivenInputs(
+  inputs: readonly Input[],
+  given: Given,
+  file: string,
+): Promise<Result<JsonObject, readonly Diagnostic[]>> {
   const { report, sorted } = createReport();
   const start: Span = { file, line: 1, column: 1, endLine: 1, endColumn: 2 };
   const found = new Map<string, Json>();
@@ -26,7 +30,8 @@ export async function readGivenInputs(inputs: readonly Input[], given: Given, fi
   for (const { name, text } of given.texts) {
     const input = declared(inputs, name, start, report);
     if (!input) continue;
-    if (typed.has(input.name)) report("FLOW7003", input.at, `input \`${input.name}\` was given twice`, { suggestion: "give it once" });
+    if (typed.has(input.name))
+      report("FLOW7003", input.at, `input \`${input.name}\` was given twice`, { suggestion: "give it once" });
     typed.add(input.name);
     const value = coerce(text, input.schema.json);
     if (value.ok) found.set(input.name, value.value);
@@ -36,19 +41,30 @@ export async function readGivenInputs(inputs: readonly Input[], given: Given, fi
     const value = found.get(input.name);
     if (value !== undefined) await checkValue(input, value, report);
     else if (input.default) found.set(input.name, input.default.json);
-    else if (!typed.has(input.name)) report("FLOW7001", input.at, `input \`${input.name}\` is required and was not given`, { suggestion: `add \`--input ${input.name}=…\`` });
+    else if (!typed.has(input.name))
+      report("FLOW7001", input.at, `input \`${input.name}\` is required and was not given`, {
+        suggestion: `add \`--input ${input.name}=…\``,
+      });
   }
   const problems = sorted();
-  return problems.length > 0 ? err(problems) : ok(Object.fromEntries(inputs.map((input) => [input.name, found.get(input.name) ?? null])));
+  return problems.length > 0
+    ? err(problems)
+    : ok(Object.fromEntries(inputs.map((input) => [input.name, found.get(input.name) ?? null])));
 }
 
 function declared(inputs: readonly Input[], name: string, start: Span, report: Report): Input | undefined {
-  const input = inputs.find((it) => it.name === name) ?? inputs.find((it) => it.name.toLowerCase() === name.toLowerCase());
+  const input =
+    inputs.find((it) => it.name === name) ?? inputs.find((it) => it.name.toLowerCase() === name.toLowerCase());
   if (input) return input;
   const names = inputs.map((it) => it.name);
   const near = nearest(name, names);
   const known = names.length === 0 ? "this workflow takes no inputs" : `it takes ${oneOf(names)}`;
-  report("FLOW7002", start, `there is no input ${JSON.stringify(name)}`, near === undefined ? { suggestion: known } : didYouMean(near));
+  report(
+    "FLOW7002",
+    start,
+    `there is no input ${JSON.stringify(name)}`,
+    near === undefined ? { suggestion: known } : didYouMean(near),
+  );
   return undefined;
 }
 
@@ -59,7 +75,7 @@ function coerce(text: string, schema: Json): Result<Json, string> {
   if (types.length === 0 || types.includes("string")) return ok(text);
   const reasons: string[] = [];
   for (const wanted of types) {
-    const value = coerceTo(text, String(wanted));
+    const value = coerceTo(text, typeof wanted === "string" ? wanted : "");
     if (value.ok) return value;
     reasons.push(value.error);
   }
@@ -71,7 +87,9 @@ function coerceTo(text: string, type: string): Result<Json, string> {
     case "number":
     case "integer": {
       const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
-      return Number.isFinite(number) ? ok(number) : err(type === "integer" ? "must be a whole number" : "must be a number");
+      return Number.isFinite(number)
+        ? ok(number)
+        : err(type === "integer" ? "must be a whole number" : "must be a number");
     }
     case "boolean":
       return text === "true" || text === "false" ? ok(text === "true") : err("must be `true` or `false`");
@@ -80,7 +98,9 @@ function coerceTo(text: string, type: string): Result<Json, string> {
     default: {
       const value = parseJson(text);
       const fits = type === "array" ? Array.isArray(value) : isJsonObject(value);
-      return fits && value !== undefined ? ok(value) : err(`must be a JSON ${type}, such as ${type === "array" ? "'[1, 2]'" : `'{"a": 1}'`}`);
+      return fits && value !== undefined
+        ? ok(value)
+        : err(`must be a JSON ${type}, such as ${type === "array" ? "'[1, 2]'" : `'{"a": 1}'`}`);
     }
   }
 }

@@ -11,6 +11,8 @@ export type Known =
       readonly kind: "object";
       /** By name in lower case. */
       readonly properties: ReadonlyMap<string, Property>;
+      /** As written. */
+      readonly names: readonly string[];
       /** What else may be there; nothing else when absent. */
       readonly beyond?: Known;
     }
@@ -29,7 +31,12 @@ export type Followed =
   /** Nothing is known about that place: anything may be there. */
   | { readonly kind: "unchecked" }
   /** Part `at` of the path names something that cannot be there; `known` are the names that can. */
-  | { readonly kind: "unknown_property"; readonly at: number; readonly name: string; readonly known: readonly string[] };
+  | {
+      readonly kind: "unknown_property";
+      readonly at: number;
+      readonly name: string;
+      readonly known: readonly string[];
+    };
 
 export const nothing: Known = { kind: "nothing" };
 
@@ -39,8 +46,10 @@ export function ofSchema(root: Json, path: Path = []): Known {
 
 /** An object of exactly these properties, or of what is `beyond` as well. */
 export function objectOf(properties: Iterable<readonly [name: string, value: Known]>, beyond?: Known): Known {
-  const byName = [...properties].map(([name, value]) => [name.toLowerCase(), { name, value }] as const);
-  return { kind: "object", properties: new Map(byName), ...(beyond && { beyond }) };
+  const byName = new Map<string, Property>();
+  for (const [name, value] of properties) byName.set(name.toLowerCase(), { name, value });
+  const names = [...byName.values()].map((property) => property.name);
+  return { kind: "object", properties: byName, names, ...(beyond && { beyond }) };
 }
 
 /** A constant: exact about names, plain about values. */
@@ -59,10 +68,17 @@ export function anyOf(several: readonly Known[]): Known {
       objects.flatMap((it) => [...it.properties.values()]),
       (property) => property.name,
     );
-    return objectOf([...values].map(([name, all]) => [name, all.length === several.length ? anyOf(all.map((it) => it.value)) : nothing]));
+    return objectOf(
+      [...values].map(([name, all]) => [
+        name,
+        all.length === several.length ? anyOf(all.map((it) => it.value)) : nothing,
+      ]),
+    );
   }
   const [type = "unknown", ...others] = new Set(several.map(typeOfKnown));
-  return others.length > 0 || type === "unknown" || type === "object" || type === "array" ? nothing : ofSchema({ type });
+  return others.length > 0 || type === "unknown" || type === "object" || type === "array"
+    ? nothing
+    : ofSchema({ type });
 }
 
 /** Follows names and indexes as far as anything is known. Names are found ignoring case. */
@@ -117,11 +133,9 @@ function followInSchema({ root, path: before }: Known & { kind: "schema" }, path
   }
 }
 
-function followBeyond({ properties, beyond }: Known & { kind: "object" }, path: Path, index: number): Followed {
-  const names = [...properties.values()].map((property) => property.name);
+function followBeyond({ names, beyond }: Known & { kind: "object" }, path: Path, index: number): Followed {
   const followed = beyond && follow(beyond, path.slice(index));
-  if (followed === undefined)
-    return { kind: "unknown_property", at: index, name: String(path[index]), known: names };
+  if (followed === undefined) return { kind: "unknown_property", at: index, name: String(path[index]), known: names };
   if (followed.kind !== "unknown_property") return followed;
   const known = followed.at === 0 ? [...names, ...followed.known] : followed.known;
   return { ...followed, at: followed.at + index, known };

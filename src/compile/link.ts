@@ -47,7 +47,14 @@ function linkInside(
 
   shape.steps.forEach((step, index) => {
     const pairs = new Map<number, Edge>();
-    addWritten({ linked, index, exits, needs: [...step.needs, ...(written.get(step.id.toLowerCase()) ?? [])], pairs, report });
+    addWritten({
+      linked,
+      index,
+      exits,
+      needs: [...step.needs, ...(written.get(step.id.toLowerCase()) ?? [])],
+      pairs,
+      report,
+    });
     const found = [...step.uses, ...edgeUses(step, written)].flatMap((use) => referencesOf(use, report));
     if (step.inner) {
       const inside = linkInside(step.inner, { parent: linked, owner: step }, report);
@@ -206,7 +213,7 @@ function reportUnknown(linked: LinkedScope, word: { readonly text: string; reado
     return;
   }
   const names = linked.shape.steps.map((step) => step.id);
-  report("FLOW3004", word.at, `there is no step \`${word.text}\``, { ...didYouMean(nearest(word.text, names)) });
+  report("FLOW3004", word.at, `there is no step \`${word.text}\``, () => didYouMean(nearest(word.text, names)));
 }
 
 function reportUnknownReference(linked: LinkedScope, { name, at }: Outward, report: Report): void {
@@ -220,14 +227,15 @@ function reportUnknownReference(linked: LinkedScope, { name, at }: Outward, repo
   const names: string[] = [];
   for (let place: LinkedScope | undefined = linked; place; place = place.parent)
     names.push(...place.shape.steps.map((step) => step.id));
-  report("FLOW5008", at, `there is no step \`${name}\``, { ...didYouMean(nearest(name, names)) });
+  report("FLOW5008", at, `there is no step \`${name}\``, () => didYouMean(nearest(name, names)));
 }
 
 /** The group among a scope's steps that has a step of this name inside. */
 function groupHolding(linked: LinkedScope, name: string): string | undefined {
+  const wanted = name.toLowerCase();
   for (let place: LinkedScope | undefined = linked; place; place = place.parent) {
     const group = place.shape.steps.find((step) =>
-      step.inner?.steps.some((inner) => inner.id.toLowerCase() === name.toLowerCase()),
+      step.inner?.steps.some((inner) => inner.id.toLowerCase() === wanted),
     );
     if (group) return group.id;
   }

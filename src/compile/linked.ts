@@ -12,6 +12,11 @@ export interface LinkedWorkflow {
   readonly undoWorkflows: ReadonlyMap<StepShape, LinkedWorkflow>;
 }
 
+/** Every agent a workflow defines or runs, each once. */
+export function agentsOf({ shape, agents, undoAgents }: LinkedWorkflow): ReadonlySet<AgentShape> {
+  return new Set([...agents.values(), ...undoAgents.values(), ...shape.agents.values()]);
+}
+
 /** Every step of a scope and of the groups in it, each with the scope it stands in. */
 export function* stepsOf(scope: LinkedScope): Generator<{ readonly step: StepShape; readonly scope: LinkedScope }> {
   for (const step of scope.shape.steps) {

@@ -1,8 +1,6 @@
-import { createHash } from "node:crypto";
-import { realpath } from "node:fs/promises";
+import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import type { Span } from "../model/diagnostic.ts";
-import type { PlanFile } from "../model/plan.ts";
 import { entry, type ScalarNode, type SourceDocument, type SourceNode } from "../source/document.ts";
 import { parseFrontMatter } from "../source/front-matter.ts";
 import { parseSource } from "../source/parse.ts";
@@ -15,7 +13,14 @@ export interface Library {
   /** Key of the root workflow. */
   readonly root: string;
   readonly workflows: ReadonlyMap<string, WorkflowFile>;
-  readonly files: readonly PlanFile[];
+  /** What was read, in order. */
+  readonly files: readonly ReadFile[];
+}
+
+export interface ReadFile {
+  /** Relative to the workspace. */
+  readonly path: string;
+  readonly bytes: Uint8Array;
 }
 
 export interface WorkflowFile {
@@ -112,17 +117,17 @@ interface Call {
 
 /** Opens files, each once, and keeps count of what was read. */
 function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
-  readonly files: PlanFile[];
+  readonly files: ReadFile[];
   open(key: string, folder: string, bytes: Uint8Array, at: Span): Opened | undefined;
   workflow(path: string, at: Span): Promise<Opened | undefined>;
   agent(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined>;
 } {
-  const files: PlanFile[] = [];
+  const files: ReadFile[] = [];
   const opened = new Map<string, Opened | undefined>();
   let total = 0;
 
   const keep = (key: string, bytes: Uint8Array, at: Span): void => {
-    files.push({ path: key, sha256: createHash("sha256").update(bytes).digest("hex") });
+    files.push({ path: key, bytes });
     total += bytes.length;
     if (total > closureLimit)
       problems.report("FLOW3013", at, `the files of this workflow are over ${closureLimit / 1024 / 1024} MiB together`);
@@ -143,7 +148,7 @@ function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
     files,
     open,
     async workflow(path, at) {
-      const real = await realpath(path).catch(() => path);
+      const real = realPath(path);
       const key = keyOf(real, workspace);
       if (opened.has(key)) return opened.get(key);
       const bytes = await readSource(real);
@@ -302,6 +307,15 @@ interface Level {
   readonly call: Call | undefined;
   next: number;
   height: number;
+}
+
+/** What cannot be resolved is told when it is read. */
+function realPath(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path;
+  }
 }
 
 function keyOf(path: string, workspace: string): string {

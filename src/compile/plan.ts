@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import type { Hash } from "node:crypto";
 import type { Agent, Plan, Scope, Step, Workflow } from "../model/plan.ts";
 import type { LinkedScope } from "./link.ts";
 import type { LinkedWorkflow } from "./linked.ts";
@@ -11,7 +11,8 @@ export function createPlan(root: LinkedWorkflow, linked: ReadonlyMap<string, Lin
   const agents: { [key: string]: Agent } = {};
   const workflows = Object.fromEntries([...linked].map(([key, workflow]) => [key, workflowOf(workflow, agents)]));
   const content = { version: 1 as const, root: root.shape.file.key, workflows, agents };
-  return { ...content, digest: digestOf(content), files: library.files };
+  const files = library.files.map(({ path, bytes }) => ({ path, sha256: sha256().update(bytes).digest("hex") }));
+  return { ...content, digest: digestOf(content), files };
 }
 
 function workflowOf(workflow: LinkedWorkflow, agents: { [key: string]: Agent }): Workflow {
@@ -78,7 +79,10 @@ function withAgent(
   const models = candidates.find((list) => list.length > 0) ?? [];
   return {
     body: { ...step.body, agent: key, models },
-    inputs: { type: "map", entries: [...step.inputs.entries, { name: "models", value: { type: "list", items: models } }] },
+    inputs: {
+      type: "map",
+      entries: [...step.inputs.entries, { name: "models", value: { type: "list", items: models } }],
+    },
   };
 }
 
@@ -87,50 +91,60 @@ function agentKey(agent: AgentShape, workflow: LinkedWorkflow): string {
   return agent.key.startsWith("#") ? workflow.shape.file.key + agent.key : agent.key;
 }
 
+/** Loaded with the first plan that is made: to validate a file takes no plan, and this module costs as much as its parsing. */
+function sha256(): Hash {
+  return process.getBuiltinModule("node:crypto").createHash("sha256");
+}
+
 /**
  * sha256 over the canonical JSON of a plan's content without positions; see {@link Plan} for the two rules of its keys.
  * The two maps by path are written as lists, because a file may be called `at`.
  */
 export function digestOf({ root, workflows, agents }: Pick<Plan, "root" | "workflows" | "agents">): string {
-  const hash = createHash("sha256");
-  let pending = "";
-  const content = { version: 1, root, workflows: listed(workflows), agents: listed(agents) };
-  write(
-    content,
-    (text) => {
-      pending += text;
-      if (pending.length < 65_536) return;
-      hash.update(pending);
-      pending = "";
-    },
-    false,
-  );
-  return hash.update(pending).digest("hex");
+  const hash = sha256();
+  const names = new Map<string, string>();
+  // Growing one string here is twice as fast as handing pieces on; hashed before it grows large, for aliases make texts huge.
+  let text = "";
+  const write = (value: unknown, isData: boolean): void => {
+    if (typeof value === "string") text += JSON.stringify(value);
+    else if (Array.isArray(value)) {
+      text += "[";
+      for (const item of value) {
+        write(item, isData);
+        text += ",";
+      }
+      text += "]";
+    } else if (typeof value === "object" && value !== null) {
+      writeMap(value as { readonly [key: string]: unknown }, isData);
+    } else text += JSON.stringify(value) ?? "null";
+    if (text.length < 65_536) return;
+    hash.update(text);
+    text = "";
+  };
+  const writeMap = (map: { readonly [key: string]: unknown }, isData: boolean): void => {
+    text += "{";
+    for (const key of Object.keys(map).sort()) {
+      if (!isData && key === "at") continue;
+      text += quotedOnce(key, names);
+      write(map[key], isData || key === "json");
+      text += ",";
+    }
+    text += "}";
+  };
+  writeMap({ version: 1, root, workflows: listed(workflows), agents: listed(agents) }, false);
+  return hash.update(text).digest("hex");
+}
+
+function quotedOnce(key: string, known: Map<string, string>): string {
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const quoted = `${JSON.stringify(key)}:`;
+  known.set(key, quoted);
+  return quoted;
 }
 
 function listed(map: object): [string, unknown][] {
   return Object.entries(map).sort(byKey);
-}
-
-function write(value: unknown, out: (text: string) => void, isData: boolean): void {
-  if (Array.isArray(value)) {
-    out("[");
-    for (const item of value) {
-      write(item, out, isData);
-      out(",");
-    }
-    out("]");
-  } else if (typeof value === "object" && value !== null) {
-    out("{");
-    const map: { readonly [key: string]: unknown } = { ...value };
-    for (const key of Object.keys(map).sort()) {
-      if (!isData && key === "at") continue;
-      out(`${JSON.stringify(key)}:`);
-      write(map[key], out, isData || key === "json");
-      out(",");
-    }
-    out("}");
-  } else out(JSON.stringify(value) ?? "null");
 }
 
 function byKey([a]: [string, unknown], [b]: [string, unknown]): number {

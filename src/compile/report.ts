@@ -1,9 +1,12 @@
 import type { Code } from "../model/codes.ts";
 import { bySpan, type Diagnostic, type Span } from "../model/diagnostic.ts";
 
-/** Adds one problem; nothing stops at the first. */
-export type Report = (code: Code, at: Span, message: string, extra?: ReportExtra) => void;
+/** Adds one problem; nothing stops at the first. Extras that take work to find are given as a function. */
+export type Report = (code: Code, at: Span, message: string, extra?: ReportExtra | (() => ReportExtra)) => void;
 export type ReportExtra = Partial<Pick<Diagnostic, "severity" | "related" | "suggestion" | "fix" | "confidential">>;
+
+/** Problems that get their suggestion: comparing thousands of wrong names with thousands of right ones takes seconds. */
+const mostSuggested = 100;
 
 /** Collects problems; `sorted` gives them by position, the same problem at the same place once, without mere echoes. */
 export function createReport(): {
@@ -11,21 +14,24 @@ export function createReport(): {
   add: (found: readonly Diagnostic[]) => void;
   sorted: () => Diagnostic[];
 } {
-  const found = new Map<string, Diagnostic>();
+  const all = new Map<string, Diagnostic>();
   const add = (diagnostic: Diagnostic): void => {
     const key = `${diagnostic.code} ${placeOf(diagnostic)} ${diagnostic.message}`;
-    if (!found.has(key)) found.set(key, diagnostic);
+    if (!all.has(key)) all.set(key, diagnostic);
   };
   return {
-    report: (code, at, message, extra) => add({ code, severity: "error", message, at, ...extra }),
+    report: (code, at, message, extra) => {
+      const found = typeof extra === "function" ? (all.size < mostSuggested ? extra() : {}) : extra;
+      add({ code, severity: "error", message, at, ...found });
+    },
     add: (diagnostics) => diagnostics.forEach(add),
     sorted: () => {
-      const all = [...found.values()];
+      const found = [...all.values()];
       const errors = Map.groupBy(
-        all.filter((it) => it.severity === "error"),
+        found.filter((it) => it.severity === "error"),
         placeOf,
       );
-      return all.filter((it) => !isEcho(it, errors.get(placeOf(it)) ?? [])).sort((a, b) => bySpan(a.at, b.at));
+      return found.filter((it) => !isEcho(it, errors.get(placeOf(it)) ?? [])).sort((a, b) => bySpan(a.at, b.at));
     },
   };
 }

@@ -4,7 +4,18 @@ import { isJsonObject, type Json } from "../model/json.ts";
 import type { Data, Input, Named, Template } from "../model/plan.ts";
 import { unreachable } from "../model/result.ts";
 import { orderOf } from "./graph.ts";
-import { anyOf, follow, type Followed, type Known, nothing, objectOf, ofData, ofSchema, type Path, typeOfKnown } from "./known.ts";
+import {
+  anyOf,
+  follow,
+  type Followed,
+  type Known,
+  nothing,
+  objectOf,
+  ofData,
+  ofSchema,
+  type Path,
+  typeOfKnown,
+} from "./known.ts";
 import { type LinkedScope, resolve } from "./link.ts";
 import type { LinkedWorkflow } from "./linked.ts";
 import type { StepShape } from "./shape.ts";
@@ -151,9 +162,16 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
   function ofStep(step: StepShape, scope: LinkedScope): Known {
     return remembered(steps, step, () => {
       const once = ofBody(step, scope);
-      const failed = objectOf([["index", integer], ["item", nothing], ["error", failure]]);
+      const failed = objectOf([
+        ["index", integer],
+        ["item", nothing],
+        ["error", failure],
+      ]);
       const outputs = step.step.foreach
-        ? objectOf([["items", { kind: "list", items: once }], ["failed", { kind: "list", items: failed }]])
+        ? objectOf([
+            ["items", { kind: "list", items: once }],
+            ["failed", { kind: "list", items: failed }],
+          ])
         : once;
       return stepOf(outputs);
     });
@@ -178,8 +196,13 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
         return objectOf([...streams, ...propertiesOf(body.output)], nothing);
       case "tool":
         return body.output ? ofSchema(body.output.json) : nothing;
-      default:
+      case "workflow":
+      case "steps":
+      case "approve":
+      case "set":
         return ofResult(step, scope);
+      default:
+        return unreachable(body);
     }
   }
 
@@ -199,7 +222,10 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
       case "run":
         return objectOf(streams);
       case "tool":
-        return objectOf([["text", text], ["content", nothing]]);
+        return objectOf([
+          ["text", text],
+          ["content", nothing],
+        ]);
       case "workflow": {
         const sub = workflow.workflows.get(step);
         return sub ? subTypes(sub).outputs() : nothing;
@@ -209,7 +235,13 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
         return inside ? named(inside.shape.outputs, { scope: inside, step }) : nothing;
       }
       case "approve":
-        return objectOf([["by", text], ["comment", text]], body.form && ofSchema(body.form.json));
+        return objectOf(
+          [
+            ["by", text],
+            ["comment", text],
+          ],
+          body.form && ofSchema(body.form.json),
+        );
       case "set": {
         const values = inputs.type === "map" ? inputs.entries.find((it) => it.name === "set")?.value : undefined;
         return values ? ofTemplate(values, { scope, step }) : nothing;

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { once } from "node:events";
 import type { RunRecord } from "../../flow/read-run.ts";
 import { nearest } from "../../model/names.ts";
 import { findRunFolder, openRun, readsRun, refuse, refuseStep, type RunFlags } from "../open-run.ts";
@@ -97,10 +96,14 @@ const batch = 64 * 1024;
 class Output {
   #text = "";
   #isGone = false;
+  readonly #gone: Promise<void>;
 
   constructor() {
-    process.stdout.once("error", () => {
-      this.#isGone = true;
+    this.#gone = new Promise((resolve) => {
+      process.stdout.once("error", () => {
+        this.#isGone = true;
+        resolve();
+      });
     });
   }
 
@@ -114,11 +117,11 @@ class Output {
     const text = this.#text;
     this.#text = "";
     if (text === "" || this.#isGone) return !this.#isGone;
-    if (!process.stdout.write(text)) await Promise.race([once(process.stdout, "drain"), gone()]);
+    if (!process.stdout.write(text)) await Promise.race([drained(), this.#gone]);
     return !this.#isGone;
   }
 }
 
-function gone(): Promise<void> {
-  return new Promise((resolve) => process.stdout.once("error", () => resolve()).once("close", () => resolve()));
+function drained(): Promise<void> {
+  return new Promise((resolve) => process.stdout.once("drain", resolve));
 }

@@ -34,15 +34,14 @@ async function validate(files: readonly string[], options: ValidateOptions, comm
         compilation = await check({ file, ...stdin });
       }
     }
-    const { diagnostics, sources, plan } = compilation;
+    const { diagnostics, sources, steps } = compilation;
     all.push(...diagnostics);
     if (options.format === "json") continue;
     if (diagnostics.length > 0) {
       const { renderDiagnostics } = await import("../../render/diagnostics.ts");
       print(renderDiagnostics(diagnostics, sources, { palette }));
     }
-    if (plan) {
-      const steps = plan.workflows[plan.root]?.scope.steps.length ?? 0;
+    if (steps !== undefined) {
       print(`${palette.green("valid")} ${file} (${steps} ${steps === 1 ? "step" : "steps"})\n`);
     }
   }

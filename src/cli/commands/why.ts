@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { RunTree } from "../../render/run-tree.ts";
@@ -49,8 +48,13 @@ function fileNow({ start, plan }: RunTree, file: string): ReturnType<WhyOptions[
   if (start === undefined || known === undefined) return undefined;
   try {
     const bytes = readFileSync(resolve(start.workspace, file));
-    return { text: bytes.toString(), hasChanged: createHash("sha256").update(bytes).digest("hex") !== known.sha256 };
+    return { text: bytes.toString(), hasChanged: sha256(bytes) !== known.sha256 };
   } catch {
     return undefined;
   }
+}
+
+/** Loaded when it is needed: every command reads this file, and the module costs as much as a small workflow's check. */
+function sha256(bytes: Uint8Array): string {
+  return process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
 }

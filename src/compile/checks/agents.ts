@@ -1,15 +1,15 @@
 import { nearest } from "../../model/names.ts";
-import { entry } from "../../source/document.ts";
-import { stepsOf } from "../linked.ts";
-import { asText, itemsOf } from "../read/nodes.ts";
-import { didYouMean, oneOf } from "../report.ts";
-import type { Word } from "../shape.ts";
+import { entry, type MapNode } from "../../source/document.ts";
+import { agentsOf, stepsOf } from "../linked.ts";
+import { asMap, asText, itemsOf } from "../read/nodes.ts";
+import { didYouMean, oneOf, type Report } from "../report.ts";
+import type { AgentShape, Word } from "../shape.ts";
 import type { Check, CheckSource } from "./check.ts";
 
 /** Every agent a step runs may be run there, has something to say, and is offered tools that exist. */
 export const checkAgents: Check = (source) => {
   const { workflow, report } = source;
-  for (const agent of new Set([...workflow.agents.values(), ...workflow.shape.agents.values()])) {
+  for (const agent of agentsOf(workflow)) {
     for (const tool of agent.tools) checkTool(source, tool);
   }
   for (const { step } of stepsOf(workflow.scope)) {
@@ -19,36 +19,40 @@ export const checkAgents: Check = (source) => {
       if (step.step.kind === "agent" && text) checkTool(source, { text: text.value, at: text.at });
     }
     if (step.step.kind === "tool") checkToolStep(source, entry(step.node, "tool")?.value);
-    const agent = workflow.agents.get(step);
-    const at = entry(step.node, "agent")?.value.at ?? step.idAt;
-    if (!agent) continue;
-    if (agent.disabled) report("FLOW6004", at, `agent \`${agent.agent.name}\` is disabled in its file`);
-    else if (agent.agent.mode === "subagent")
-      report("FLOW6004", at, `agent \`${agent.agent.name}\` is only for other agents (\`mode: subagent\`)`, {
-        suggestion: "set `mode: all` in its file",
-      });
-    if (!agent.agent.prompt && !entry(step.node, "prompt")) {
-      report(
-        "FLOW6003",
-        at,
-        `agent \`${agent.agent.name}\` has no \`prompt\`, and neither has this step: nothing would be asked`,
-        { suggestion: "add a `prompt` to the step" },
-      );
-    }
+    const undo = asMap(entry(step.node, "undo")?.value);
+    const undoTool = undo && entry(undo, "tool")?.value;
+    if (undoTool) checkToolStep(source, undoTool);
+    checkUse(step.node, workflow.agents.get(step), report);
+    if (undo) checkUse(undo, workflow.undoAgents.get(step), report);
   }
 };
+
+/** `owner` is the step, or the `undo`, that runs the agent. */
+function checkUse(owner: MapNode, agent: AgentShape | undefined, report: Report): void {
+  const at = entry(owner, "agent")?.value.at;
+  if (!agent || !at) return;
+  const { name, mode, prompt } = agent.agent;
+  if (agent.disabled) report("FLOW6004", at, `agent \`${name}\` is disabled in its file`);
+  else if (mode === "subagent")
+    report("FLOW6004", at, `agent \`${name}\` is only for other agents (\`mode: subagent\`)`, {
+      suggestion: "set `mode: all` in its file",
+    });
+  if (!prompt && !entry(owner, "prompt")) {
+    report("FLOW6003", at, `agent \`${name}\` has no \`prompt\`, and neither has this step: nothing would be asked`, {
+      suggestion: "add a `prompt` to the step",
+    });
+  }
+}
 
 function checkTool({ workflow, report, tools }: CheckSource, tool: Word): void {
   const custom = workflow.shape.tools;
   if (tools.has(tool.text) || custom.includes(tool.text) || /^mcp__[\w-]+__[\w-]+$/.test(tool.text)) return;
   const known = [...tools.keys(), ...custom];
-  const near = nearest(tool.text, known);
-  report(
-    "FLOW6002",
-    tool.at,
-    `there is no tool \`${tool.text}\``,
-    near === undefined ? { suggestion: `there are ${oneOf(known, 30)}, and \`mcp__server__tool\`` } : didYouMean(near),
-  );
+  report("FLOW6002", tool.at, `there is no tool \`${tool.text}\``, () => {
+    const near = nearest(tool.text, known);
+    const all = { suggestion: `there are ${oneOf(known, 30)}, and \`mcp__server__tool\`` };
+    return near === undefined ? all : didYouMean(near);
+  });
 }
 
 const refusedAsStep: { readonly [tool: string]: string } = {

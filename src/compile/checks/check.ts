@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../model/json.ts";
 import type { LinkedWorkflow } from "../linked.ts";
 import type { Report } from "../report.ts";
 import type { Types } from "../types.ts";
@@ -9,6 +10,10 @@ export interface CheckSource {
   readonly report: Report;
   /** Tools by name: whether flow has them already. */
   readonly tools: ReadonlyMap<string, boolean>;
+  /** JSON Schema of the arguments of a tool that flow has already. */
+  readonly toolParameters: ToolParameters;
 }
+
+export type ToolParameters = (tool: string) => Promise<JsonObject | undefined>;
 
 export type Check = (source: CheckSource) => void | Promise<void>;

@@ -1,12 +1,14 @@
-import type { Template } from "../../model/plan.ts";
+import { references } from "../../expr/inspect.ts";
+import { parseExpression } from "../../expr/parse.ts";
+import { scanTemplate } from "../../expr/template.ts";
 import { entry, type SourceNode } from "../../source/document.ts";
 import { stepsOf } from "../linked.ts";
-import { asMap, entriesOf } from "../read/nodes.ts";
+import { asMap, asText, entriesOf } from "../read/nodes.ts";
 import type { Report } from "../report.ts";
 import type { Check } from "./check.ts";
 
 const protectedName = /^(PATH|LD_.*|NODE_OPTIONS|BASH_ENV|ENV|IFS|GIT_.*)$/;
-const fromOutside = /\b(steps|item|matrix|previous|result)\b/i;
+const fromOutside: ReadonlySet<string> = new Set(["steps", "item", "matrix", "previous", "result"]);
 
 /** Variables that decide what a process executes are set by the author, never from what a step gave. */
 export const checkEnvironment: Check = ({ workflow, report }) => {
@@ -19,7 +21,7 @@ export const checkEnvironment: Check = ({ workflow, report }) => {
       const env = entry(owner, "env")?.value;
       checkNamesOf(env, report);
       for (const { key, keyAt, value } of entriesOf(env)) {
-        if (!protectedName.test(key) || !readsOutputs(step.step.inputs, key, value)) continue;
+        if (!protectedName.test(key) || !readsOutputs(value)) continue;
         report(
           "FLOW8003",
           keyAt,
@@ -40,16 +42,10 @@ function checkNamesOf(env: SourceNode | undefined, report: Report): void {
   }
 }
 
-function readsOutputs(inputs: Template, name: string, value: SourceNode): boolean {
-  const env = inputs.type === "map" ? inputs.entries.find((it) => it.name === "env")?.value : undefined;
-  const template = env?.type === "map" ? env.entries.find((it) => it.name === name)?.value : undefined;
-  if (template?.type === "expression") return fromOutside.test(template.source);
-  if (template?.type === "text")
-    return template.parts.some((part) => typeof part !== "string" && fromOutside.test(part.source));
-  return (
-    value.kind === "scalar" &&
-    typeof value.value === "string" &&
-    value.value.includes("${{") &&
-    fromOutside.test(value.value)
-  );
+function readsOutputs(node: SourceNode): boolean {
+  const parts = scanTemplate(asText(node)?.value ?? "");
+  return (parts.ok ? parts.value : []).some((part) => {
+    const parsed = "source" in part ? parseExpression(part.source) : undefined;
+    return parsed?.ok === true && references(parsed.value).some(({ context }) => fromOutside.has(context));
+  });
 }

@@ -9,19 +9,13 @@ export const checkExpectations: Check = ({ workflow, report }) => {
   const outputs = scope.outputs.map((output) => output.name);
   for (const { text, at } of expect.steps) {
     if (!steps.includes(text))
-      report(
-        "FLOW3004",
-        at,
-        `\`expect\` names \`${text}\`, and there is no such step`,
+      report("FLOW3004", at, `\`expect\` names \`${text}\`, and there is no such step`, () =>
         didYouMean(nearest(text, steps)),
       );
   }
   for (const { text, at } of expect.outputs) {
     if (!outputs.includes(text))
-      report(
-        "FLOW3005",
-        at,
-        `\`expect\` names \`${text}\`, and the workflow has no such output`,
+      report("FLOW3005", at, `\`expect\` names \`${text}\`, and the workflow has no such output`, () =>
         didYouMean(nearest(text, outputs)),
       );
   }

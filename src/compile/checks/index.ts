@@ -9,6 +9,7 @@ import { checkKeyFit } from "./key-fit.ts";
 import { checkReferences } from "./references.ts";
 import { checkScripts } from "./scripts.ts";
 import { checkSize } from "./size.ts";
+import { checkToolSteps } from "./tool-steps.ts";
 import { checkUnavailable } from "./unavailable.ts";
 
 /** Every semantic rule; adding one is a file and a line here. */
@@ -18,6 +19,7 @@ export const checks: readonly Check[] = [
   checkReferences,
   checkConditions,
   checkArguments,
+  checkToolSteps,
   checkScripts,
   checkEnvironment,
   checkCredentials,

@@ -1,9 +1,9 @@
 import type { StepKind } from "../../model/plan.ts";
-import { entry } from "../../source/document.ts";
+import { entry, type MapNode } from "../../source/document.ts";
 import { stepsOf } from "../linked.ts";
 import { asMap, entriesOf } from "../read/nodes.ts";
 import { kindOf } from "../read/kind.ts";
-import { anArticle } from "../report.ts";
+import { anArticle, type Report } from "../report.ts";
 import type { Check } from "./check.ts";
 
 /** Keys every kind of step may be written with, but that mean nothing on some: the kinds and the reason. */
@@ -28,12 +28,7 @@ export const misfits: { readonly [key: string]: { readonly kinds: readonly StepK
 /** No key is accepted and then ignored: one that means nothing on a kind is refused with the reason. */
 export const checkKeyFit: Check = ({ workflow, report }) => {
   for (const { step } of stepsOf(workflow.scope)) {
-    const { kind } = step.step;
-    for (const { key, keyAt } of step.node.entries) {
-      const misfit = Object.hasOwn(misfits, key) ? misfits[key] : undefined;
-      if (misfit?.kinds.includes(kind))
-        report("FLOW2008", keyAt, `\`${key}\` makes no sense on ${anArticle(kind)} step: ${misfit.reason}`);
-    }
+    checkKeys(step.node, step.step.kind, report);
     const cache = entry(step.node, "cache");
     const undo = entry(step.node, "undo");
     if (cache && undo) {
@@ -47,14 +42,27 @@ export const checkKeyFit: Check = ({ workflow, report }) => {
       );
     }
     const undoNode = asMap(undo?.value);
-    const undoKind = undoNode && kindOf(undoNode);
-    if (undoNode && undoKind && ["steps", "approve", "set"].includes(undoKind)) {
-      const at = entriesOf(undoNode).find((it) => it.key === undoKind)?.keyAt ?? undoNode.at;
-      report(
-        "FLOW2008",
-        at,
-        `\`undo\` cannot be ${anArticle(undoKind)} step: it is one command, tool call, agent or workflow that takes the effect back`,
-      );
-    }
+    if (undoNode) checkUndo(undoNode, report);
   }
 };
+
+function checkUndo(node: MapNode, report: Report): void {
+  const kind = kindOf(node);
+  if (!kind) return;
+  checkKeys(node, kind, report);
+  if (!["steps", "approve", "set"].includes(kind)) return;
+  const at = entriesOf(node).find((it) => it.key === kind)?.keyAt ?? node.at;
+  report(
+    "FLOW2008",
+    at,
+    `\`undo\` cannot be ${anArticle(kind)} step: it is one command, tool call, agent or workflow that takes the effect back`,
+  );
+}
+
+function checkKeys(node: MapNode, kind: StepKind, report: Report): void {
+  for (const { key, keyAt } of node.entries) {
+    const misfit = Object.hasOwn(misfits, key) ? misfits[key] : undefined;
+    if (misfit?.kinds.includes(kind))
+      report("FLOW2008", keyAt, `\`${key}\` makes no sense on ${anArticle(kind)} step: ${misfit.reason}`);
+  }
+}

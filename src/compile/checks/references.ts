@@ -1,7 +1,7 @@
 import type { Reference } from "../../expr/inspect.ts";
 import { nearest } from "../../model/names.ts";
 import { type LinkedScope, resolve } from "../link.ts";
-import { stepsOf } from "../linked.ts";
+import { agentsOf, stepsOf } from "../linked.ts";
 import { didYouMean, oneOf } from "../report.ts";
 import type { Use } from "../shape.ts";
 import { follow } from "../known.ts";
@@ -22,7 +22,7 @@ export const checkReferences: Check = (source) => {
     see(step.innerUses, { scope: scope.inner.get(step.id) ?? scope, step });
   }
   for (const edge of workflow.shape.scope.edges) see(edge.uses, root);
-  for (const agent of new Set([...workflow.agents.values(), ...workflow.shape.agents.values()])) {
+  for (const agent of agentsOf(workflow)) {
     const inputs = ofInputs(agent.agent.inputs);
     for (const use of agent.uses) {
       for (const reference of use.references) {
@@ -81,7 +81,6 @@ function reportUnknown({ source, use, reference, name, at, known }: Unknown): vo
     reference.context,
     ...reference.path.slice(0, at).map((it) => (it.kind === "name" ? it.name : "[…]")),
   ].join(".");
-  const near = nearest(name, known);
   const code = reference.context === "secrets" ? "FLOW8005" : "FLOW5010";
   const message =
     reference.context === "secrets"
@@ -90,7 +89,10 @@ function reportUnknown({ source, use, reference, name, at, known }: Unknown): vo
         ? `\`${owner}\` has no \`${name}\`; nothing is declared there`
         : `\`${owner}\` has no \`${name}\`; it has ${oneOf(known)}`;
   const declare = reference.context === "secrets" ? { suggestion: `declare it: \`secrets: [${name}]\`` } : {};
-  source.report(code, span, message, near === undefined ? declare : didYouMean(near));
+  source.report(code, span, message, () => {
+    const near = nearest(name, known);
+    return near === undefined ? declare : didYouMean(near);
+  });
 }
 
 /** A script may write any output to `$FLOW_OUTPUT`, so a misspelt one can only be guessed at. */
@@ -106,9 +108,10 @@ function checkScriptOutput({ report }: CheckSource, use: Use, reference: Referen
   const step = resolve(from.scope, id.name)?.step.step;
   if (step?.body.kind !== "run" || step.outputs || step.foreach) return;
   const always = ["stdout", "stderr", "exit-code"];
+  if (always.includes(name.name.toLowerCase())) return;
   const near = nearest(name.name, always);
   const script = "script" in step.body.command ? step.body.command.script : "";
-  if (near === undefined || always.includes(name.name.toLowerCase()) || script.includes(name.name)) return;
+  if (near === undefined || script.includes(name.name)) return;
   report(
     "FLOW5016",
     use.span(name.offset, name.length),

@@ -1,25 +1,35 @@
 import { scanTemplate } from "../../expr/template.ts";
 import type { Span, TextEdit } from "../../model/diagnostic.ts";
-import { entry, locate, type MapNode, type ScalarNode, type SourceDocument } from "../../source/document.ts";
+import {
+  entry,
+  locate,
+  type MapNode,
+  type ScalarNode,
+  type SourceDocument,
+  type SourceNode,
+} from "../../source/document.ts";
 import { stepsOf } from "../linked.ts";
-import { asMap, asText, itemsOf } from "../read/nodes.ts";
+import { asMap, asText, itemsOf, textOf } from "../read/nodes.ts";
+import { quotingAfter, writtenIn } from "./quoting.ts";
 import type { Report } from "../report.ts";
 import type { Check } from "./check.ts";
 
 /** Text that becomes code holds no expression: scripts get values by `env`, programs by arguments that are data. */
 export const checkScripts: Check = ({ workflow, report }) => {
   const { document } = workflow.shape.file;
+  const preset = textOf(entryOf(entry(workflow.shape.node, "defaults")?.value, "shell"));
   for (const { step } of stepsOf(workflow.scope)) {
     const undo = asMap(entry(step.node, "undo")?.value);
     for (const owner of [step.node, ...(undo ? [undo] : [])]) {
       const run = entry(owner, "run")?.value;
       const script = asText(run);
-      if (script) checkScript({ document, owner, script, report });
+      const shell = textOf(entry(owner, "shell")?.value) ?? preset ?? "bash";
+      if (script) checkScript({ document, owner, script, shell, report });
       else checkArguments(document, itemsOf(run), report);
     }
     const check = asMap(entry(step.node, "check")?.value);
     const script = asText(check && entry(check, "run")?.value);
-    if (script) checkScript({ document, owner: step.node, script, report });
+    if (script) checkScript({ document, owner: step.node, script, shell: "bash", report });
   }
 };
 
@@ -28,10 +38,12 @@ interface ScriptSource {
   /** The map that holds the script, and `env` beside it. */
   readonly owner: MapNode;
   readonly script: ScalarNode & { readonly value: string };
+  /** What runs the script; only of shells it is known how a variable is written. */
+  readonly shell: string;
   readonly report: Report;
 }
 
-function checkScript({ document, owner, script, report }: ScriptSource): void {
+function checkScript({ document, owner, script, shell, report }: ScriptSource): void {
   if (!script.value.includes("${{")) return;
   const parts = scanTemplate(script.value);
   if (!parts.ok) {
@@ -39,51 +51,37 @@ function checkScript({ document, owner, script, report }: ScriptSource): void {
     report("FLOW8002", at, "a script cannot hold `${{`: values reach it as environment variables");
     return;
   }
+  const names = new Map<string, string>();
+  let before = "";
   for (const part of parts.value) {
-    if ("text" in part) continue;
-    const name = variableName(part.source);
+    if ("text" in part) {
+      before += part.text;
+      continue;
+    }
+    const name = names.get(part.source) ?? variableName(part.source, { owner, script: script.value, taken: names });
+    names.set(part.source, name);
     const start = script.value.lastIndexOf("${{", part.offset);
     const end = script.value.indexOf("}}", part.offset + part.source.length) + 2;
     const at = locate(document, script, start, end - start);
-    const before = script.value.slice(0, start);
+    const quoting = /^(bash|sh|dash)$/.test(shell) ? quotingAfter(before) : undefined;
+    before += "x";
+    const written = quoting && writtenIn(quoting, name);
     report(
       "FLOW8002",
       at,
       "an expression in a script would turn a value into code; give it to the script as an environment variable",
       {
-        suggestion: `write \`env: { ${name}: "\${{ ${part.source} }}" }\` and \`${inPlace(before, name) ?? `"$${name}"`}\` here`,
-        ...fix({ before, name, source: part.source, at, owner, script }),
+        suggestion: `write \`env: { ${name}: "\${{ ${part.source} }}" }\` and ${written === undefined ? `read the variable \`${name}\`` : `\`${written}\``} here`,
+        ...(written !== undefined && fix({ start, written, name, source: part.source, at, owner, script })),
       },
     );
   }
 }
 
-/** How the variable is written at a place in a script: it depends on the quotes around. Undefined inside a here-document. */
-function inPlace(before: string, name: string): string | undefined {
-  if (/<<-?\s*\S/.test(before)) return undefined;
-  switch (openQuote(before)) {
-    case "'":
-      return `'"$${name}"'`;
-    case '"':
-      return `\${${name}}`;
-    default:
-      return `"$${name}"`;
-  }
-}
-
-function openQuote(text: string): string {
-  let open = "";
-  for (let index = 0; index < text.length; index++) {
-    const letter = text[index] ?? "";
-    if (letter === "\\" && open !== "'") index++;
-    else if (open === "" && (letter === "'" || letter === '"')) open = letter;
-    else if (letter === open) open = "";
-  }
-  return open;
-}
-
 interface FixSource {
-  readonly before: string;
+  /** Where the expression begins in the script. */
+  readonly start: number;
+  readonly written: string;
   readonly name: string;
   readonly source: string;
   readonly at: Span;
@@ -91,39 +89,61 @@ interface FixSource {
   readonly script: ScalarNode;
 }
 
-/** The rewrite for `--fix`: the variable in the script, and its line in `env`. */
-function fix({ before, name, source, at, owner, script }: FixSource): { fix?: TextEdit[] } {
-  const written = inPlace(before, name);
+/** The rewrite for `--fix`: the variable in the script, and its entry in `env`; none where the YAML is in the way. */
+function fix({ start, written, name, source, at, owner, script }: FixSource): { fix?: TextEdit[] } {
   const run = owner.entries.find((it) => it.value === script);
-  const rewritable = script.style === "plain" || script.style === "literal";
-  if (written === undefined || !run || !rewritable || source.includes("\n")) return {};
-  const line = `${name}: "\${{ ${source.replaceAll("\\", "\\\\").replaceAll('"', '\\"')} }}"`;
+  // A plain text that began with a quote would be a quoted one.
+  const rewritable =
+    script.style === "literal" || (script.style === "plain" && start > 0 && at.line === script.at.line);
+  if (!run || !rewritable || source.includes("\n")) return {};
+  const edit: TextEdit = { at, text: written };
   const env = entry(owner, "env");
-  const envMap = asMap(env?.value);
-  const first = envMap?.entries[0];
-  if (env && (!first || first.keyAt.line === env.keyAt.line)) return {};
+  const first = asMap(env?.value)?.entries[0];
+  if (env && !first) return {};
+  if (asText(entryOf(env?.value, name))?.value === `\${{ ${source} }}`) return { fix: [edit] };
+  const line = `${name}: "\${{ ${source.replaceAll("\\", "\\\\").replaceAll('"', '\\"')} }}"`;
   const target = first ? first.keyAt : run.keyAt;
-  if (first && envMap?.entries.some((it) => it.key === name)) return {};
-  const start: Span = { ...target, endLine: target.line, endColumn: target.column };
+  const place: Span = { ...target, endLine: target.line, endColumn: target.column };
   const indent = " ".repeat(target.column - 1);
-  const insert = first ? `${line}\n${indent}` : `env:\n${indent}  ${line}\n${indent}`;
-  return {
-    fix: [
-      { at, text: written },
-      { at: start, text: insert },
-    ],
-  };
+  const isFlow = first !== undefined && first.keyAt.line === env?.keyAt.line;
+  const insert = first ? (isFlow ? `${line}, ` : `${line}\n${indent}`) : `env:\n${indent}  ${line}\n${indent}`;
+  return { fix: [edit, { at: place, text: insert }] };
 }
 
-/** `inputs.base` → `BASE`, `steps.diff.outputs.stdout` → `DIFF_STDOUT`. */
-function variableName(source: string): string {
+function entryOf(node: SourceNode | undefined, key: string): SourceNode | undefined {
+  const map = asMap(node);
+  return map && entry(map, key)?.value;
+}
+
+interface NameSource {
+  readonly owner: MapNode;
+  readonly script: string;
+  /** Names in use, by the expression they stand for. */
+  readonly taken: ReadonlyMap<string, string>;
+}
+
+/** `inputs.base` → `BASE`, `steps.diff.outputs.stdout` → `DIFF_STDOUT`; never a name that means something already. */
+function variableName(source: string, { owner, script, taken }: NameSource): string {
   const words = source.match(/[A-Za-z_][\w-]*/g) ?? [];
   const telling = words.filter(
     (word) => !["inputs", "steps", "outputs", "vars", "env", "run", "default", "toJSON"].includes(word),
   );
-  const name = telling.slice(-2).join("_").replaceAll("-", "_").toUpperCase();
-  return name === "" ? "VALUE" : name;
+  const short = telling.slice(-2).join("_").replaceAll("-", "_").toUpperCase();
+  const name = short === "" || meaningful.test(short) ? `${short}_VALUE`.replace(/^_/, "") : short;
+  const used = new Set(taken.values());
+  const isFree = (candidate: string): boolean => {
+    const given = entryOf(entry(owner, "env")?.value, candidate);
+    if (given) return asText(given)?.value === `\${{ ${source} }}`;
+    return !used.has(candidate) && !new RegExp(`\\b${candidate}\\b`).test(script);
+  };
+  let free = name;
+  for (let count = 2; !isFree(free); count++) free = `${name}_${count}`;
+  return free;
 }
+
+/** Variables that shells, programs and flow itself read. */
+const meaningful =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|IFS|ENV|TERM|LANG|LANGUAGE|TZ|TMP|TEMP|TMPDIR|EDITOR|PAGER|CI|DISPLAY|HOSTNAME|RANDOM|SECONDS|LINENO|REPLY|UID|EUID|PPID|GROUPS|COLUMNS|LINES|MAIL|PS\d|CDPATH|OPTIND|OPTARG|OPTERR|SHELLOPTS|SHLVL|HISTFILE|FUNCNAME|PIPESTATUS|DIRSTACK|NODE_OPTIONS|(LC|LD|BASH|GIT|FLOW|NODE|NPM|PYTHON|DYLD|XDG|SSH|COMP|EPOCH).*)$/;
 
 const codeFlags = ["-c", "-e", "--eval", "-ec", "-lc", "-ce"];
 

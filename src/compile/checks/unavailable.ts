@@ -1,25 +1,29 @@
 import type { Span } from "../../model/diagnostic.ts";
-import { entry, type MapNode } from "../../source/document.ts";
-import { stepsOf } from "../linked.ts";
-import { asMap } from "../read/nodes.ts";
+import { entry, type MapNode, type SourceNode } from "../../source/document.ts";
+import { agentsOf, stepsOf } from "../linked.ts";
+import { kindOf } from "../read/kind.ts";
+import { asMap, asText, itemsOf } from "../read/nodes.ts";
 import type { Report } from "../report.ts";
 import type { Check } from "./check.ts";
 
 /**
  * Keys of the language whose behaviour has not landed. They are read and checked like every other; `validate`, `graph`
- * and `--dry-run` warn, `run` refuses. `test/unavailable.txt` holds the same list, and the list only shrinks.
+ * and `--dry-run` warn, `run` refuses. `test/unavailable.txt` and the README hold
+ * the same list, and it only shrinks.
  */
 export const unavailable: { readonly [area: string]: readonly string[] } = {
   workflow: ["permissions", "mcp", "tools"],
-  kind: ["tool", "approve"],
-  step: ["cache", "check", "isolation", "permissions", "rerun", "team"],
+  kind: ["approve"],
+  step: ["cache", "check", "isolation", "permissions", "team"],
   "agent step": ["env"],
+  "tool step": ["env"],
   limits: ["children", "cost", "depth", "tokens"],
-  "limits of a step or an agent": ["duration", "parallel"],
+  "limits of an agent": ["duration", "parallel"],
   "limits of anything but an agent": ["turns"],
   agent: [
     "approval",
     "guards",
+    "hidden",
     "hooks",
     "instructions-files",
     "mcp",
@@ -48,17 +52,27 @@ export const checkUnavailable: Check = ({ workflow, report, tools }) => {
       warning(`\`${step.step.kind}\` steps`, kind.keyAt, report);
     const isAgent = step.step.kind === "agent";
     if (isAgent) warn(step.node, "agent step", report, " on an agent step");
-    const areas = ["limits of a step or an agent", ...(isAgent ? [] : ["limits of anything but an agent"])];
-    warnLimits(step.node, areas, report);
+    if (step.step.kind === "tool") warn(step.node, "tool step", report, " on a tool step");
+    warnLimits(step.node, isAgent ? [] : ["limits of anything but an agent"], report);
     warnFallback(step.node, report);
+    if (isAgent) warnTools(entry(step.node, "tools")?.value);
+    if (step.step.kind === "tool") warnTools(entry(step.node, "tool")?.value);
+    const undo = asMap(entry(step.node, "undo")?.value);
+    if (undo) warnTools(entry(undo, "tool")?.value);
+    const undoKind = undo && entry(undo, kindOf(undo) ?? "");
+    if (undoKind && unavailable["kind"]?.includes(undoKind.key))
+      warning(`\`${undoKind.key}\` as \`undo\``, undoKind.keyAt, report);
   }
-  for (const agent of new Set([...workflow.agents.values(), ...workflow.shape.agents.values()])) {
+  for (const agent of agentsOf(workflow)) {
     warn(agent.node, "agent", report);
-    warnLimits(agent.node, ["limits of a step or an agent"], report);
+    warnLimits(agent.node, ["limits of an agent"], report);
     warnFallback(agent.node, report);
-    for (const tool of agent.tools)
-      if (tools.get(tool.text) === false || tool.text.startsWith("mcp__"))
-        warning(`the tool \`${tool.text}\``, tool.at, report);
+    warnTools(entry(agent.node, "tools")?.value);
+  }
+
+  function warnTools(list: SourceNode | undefined): void {
+    for (const { value: tool, at } of itemsOf(list).flatMap((item) => asText(item) ?? []))
+      if (tools.get(tool) === false || tool.startsWith("mcp__")) warning(`the tool \`${tool}\``, at, report);
   }
 };
 

@@ -86,7 +86,12 @@ function reportIssues(
         report("FLOW2009", found?.keyAt ?? at, `${place(issue.path)}${issue.message}`);
         break;
       case "enum":
-        report("FLOW2004", at, `${place(issue.path)}${issue.message}`, didYouMean(nearest(problem.given, problem.allowed)));
+        report(
+          "FLOW2004",
+          at,
+          `${place(issue.path)}${issue.message}`,
+          didYouMean(nearest(problem.given, problem.allowed)),
+        );
         break;
       case "value":
         report("FLOW2004", at, `${place(issue.path)}${issue.message}`);
@@ -98,7 +103,9 @@ function reportIssues(
 function isMisspelt(missing: string, path: SchemaIssue["path"], issues: readonly SchemaIssue[]): boolean {
   return issues.some(
     ({ problem, path: other }) =>
-      problem.kind === "unknown_key" && other.join("/") === path.join("/") && nearestKey(problem.key, [missing]) === missing,
+      problem.kind === "unknown_key" &&
+      other.join("/") === path.join("/") &&
+      nearestKey(problem.key, [missing]) === missing,
   );
 }
 
@@ -126,7 +133,7 @@ interface UnknownKey {
 function reportUnknownKey({ issue, key, allowed, root, report }: UnknownKey): void {
   const parent = asMap(nodeAt(root, issue.path)?.node);
   const at = parent?.entries.find((it) => it.key === key)?.keyAt ?? root.at;
-  const foreign = [...key].find((letter) => letter > "\u007f");
+  const foreign = /[^\u0000-\u007f]/u.exec(key)?.[0];
   const near = nearestKey(key, allowed);
   if (foreign !== undefined) {
     report(

@@ -186,7 +186,14 @@ function readUndo({ reader, node, defaults, loops, id }: UndoSource): Undone | u
   const written = asMap(entry(node, "undo")?.value);
   const kind = written && kindOf(written);
   if (!written || !kind) return undefined;
-  const { inputs, body, agent, workflow } = readBody({ reader, node: written, kind, defaults, loops, key: `${id}.undo` });
+  const { inputs, body, agent, workflow } = readBody({
+    reader,
+    node: written,
+    kind,
+    defaults,
+    loops,
+    key: `${id}.undo`,
+  });
   return {
     undo: { kind, inputs, body, at: written.at },
     ...optional("agent", agent),
