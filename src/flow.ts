@@ -8,7 +8,8 @@ import type { Plan } from "./model/plan.ts";
 import { workspaceOf } from "./runlog/runs.ts";
 import { languageTools } from "./tools/names.ts";
 import type { Models } from "./flow/models.ts";
-import type { RunEnd } from "./flow/run.ts";
+import type { PastRun } from "./flow/resume.ts";
+import type { RunEnd, StartOptions } from "./flow/run.ts";
 
 export type { Compilation } from "./compile/compile.ts";
 export type { Given } from "./compile/given-inputs.ts";
@@ -39,8 +40,12 @@ async function toolParameters(name: string): Promise<JsonObject | undefined> {
   return parametersOf(name);
 }
 
-export interface RunRequest extends WorkflowSource {
+export interface RunRequest extends WorkflowSource, Conditions {
   readonly inputs?: Given;
+}
+
+/** What a run runs under, whether it begins or goes on. */
+export interface Conditions {
   /** A file of replies that replaces every agent's model. */
   readonly script?: string;
   readonly env?: { readonly [name: string]: string | undefined };
@@ -59,8 +64,13 @@ export interface RunRequest extends WorkflowSource {
 
 /** A run that did not start, and why. Nothing has been executed or written. */
 export type Refusal =
-  | { readonly kind: "invalid"; readonly exitCode: number; readonly diagnostics: readonly Diagnostic[]; readonly sources: SourceTexts }
-  | { readonly kind: "unavailable"; readonly exitCode: number; readonly message: string };
+  | {
+      readonly kind: "invalid";
+      readonly exitCode: number;
+      readonly diagnostics: readonly Diagnostic[];
+      readonly sources: SourceTexts;
+    }
+  | { readonly kind: "unavailable" | "usage"; readonly exitCode: number; readonly message: string };
 
 /** A workflow that could start now, with everything it would start with. */
 export interface Prepared {
@@ -70,43 +80,61 @@ export interface Prepared {
   readonly sources: SourceTexts;
 }
 
-export type RunResult = { readonly started: true; readonly end: RunEnd; readonly prepared: Prepared } | { readonly started: false; readonly refusal: Refusal };
+export type RunResult =
+  | { readonly started: true; readonly end: RunEnd; readonly prepared: Prepared }
+  | { readonly started: false; readonly refusal: Refusal };
 
 /** Checks a workflow, runs it, and says how it ended. */
 export async function run(request: RunRequest): Promise<RunResult> {
   const prepared = await prepare(request);
   if ("kind" in prepared) return { started: false, refusal: prepared };
-  const { plan, inputs, sources } = prepared;
   const cwd = request.cwd ?? process.cwd();
-  const workspace = workspaceOf(cwd);
-  const env = request.env ?? process.env;
-  const early = notYet(prepared.warnings, sources);
-  if (early) return { started: false, refusal: early };
-  const secrets = readSecrets(plan, env);
-  if ("kind" in secrets) return { started: false, refusal: secrets };
-  const models = Object.keys(plan.agents).length === 0 ? undefined : await openModels(request, { plan, sources, cwd, workspace, env });
-  if (models && "kind" in models) return { started: false, refusal: models };
+  const options = await equip(request, prepared, { cwd, workspace: workspaceOf(cwd) });
+  if ("kind" in options) return { started: false, refusal: options };
   const { startRun } = await import("./flow/run.ts");
+  const end = await startRun(options);
+  if (end.ok) return { started: true, end: end.value, prepared };
+  return { started: false, refusal: unavailable(end.error) };
+}
+
+function unavailable(message: string): Refusal {
+  return { kind: "unavailable", exitCode: exitCodes.unavailable, message };
+}
+
+/** Everything a run needs beside its plan, or why it cannot start. */
+async function equip(
+  request: Conditions,
+  { plan, inputs, warnings, sources }: Prepared,
+  place: { readonly cwd: string; readonly workspace: string },
+): Promise<StartOptions | Refusal> {
+  const env = request.env ?? process.env;
+  const early = notYet(warnings, sources);
+  if (early) return early;
+  const secrets = readSecrets(plan, env);
+  if ("kind" in secrets) return secrets;
+  const models =
+    Object.keys(plan.agents).length === 0 ? undefined : await openModels(request, { plan, sources, ...place, env });
+  if (models && "kind" in models) return models;
   const never = new AbortController().signal;
-  const end = await startRun({
+  // Without its text, as after the file is gone, the plan itself tells.
+  const texts = sources.size > 0 ? [...sources.values()] : [JSON.stringify(plan)];
+  return {
     plan,
     inputs,
     secrets: secrets.values,
     models,
-    cwd,
-    workspace,
+    ...place,
     env,
     runsDir: request.runsDir,
+    script: request.script,
     parallel: request.parallel,
     logDeltas: request.logDeltas ?? false,
     fsync: request.fsync ?? false,
-    hashesFiles: [...sources.values()].some((text) => /hashfiles/i.test(text)),
+    hashesFiles: texts.some((text) => /hashfiles/i.test(text)),
     onEvent: request.onEvent,
     signal: request.signal ?? never,
     kill: request.kill ?? never,
-  });
-  if (end.ok) return { started: true, end: end.value, prepared };
-  return { started: false, refusal: { kind: "unavailable", exitCode: exitCodes.unavailable, message: end.error } };
+  };
 }
 
 /** The part of a run before anything happens: compile, check, fit the inputs. */
@@ -119,6 +147,83 @@ export async function prepare(request: RunRequest): Promise<Prepared | Refusal> 
   return { plan, inputs: inputs.value, warnings: diagnostics, sources };
 }
 
+export interface ResumeRequest extends Conditions {
+  /** `latest`, the id of a run, its beginning, or its folder. */
+  readonly run: string;
+  /** The workflow to go on with, when it is not the one the run was started with; relative to `cwd`. */
+  readonly workflow?: string;
+  /** Path of an execution: it and everything after it run again. */
+  readonly from?: string;
+  /** `PATH.output=value`, each: outputs of finished steps to replace. */
+  readonly set?: readonly string[];
+  readonly cwd?: string;
+}
+
+/** A run that had succeeded already and that nothing was asked of has nothing left to do: it is `finished`. */
+export type ResumeResult = RunResult | { readonly started: false; readonly finished: RunEnd };
+
+/** Goes on with a run from its log: what ended and still holds is reused, all else runs. */
+export async function resume(request: ResumeRequest): Promise<ResumeResult> {
+  const { locateRun } = await import("./flow/read-run.ts");
+  const { openPast } = await import("./flow/resume.ts");
+  const found = locateRun(request.run, request);
+  if (!found.ok) return { started: false, refusal: usage(found.error) };
+  const past = await openPast(found.value);
+  if (!past.ok) {
+    const { kind, message } = past.error;
+    return { started: false, refusal: kind === "usage" ? usage(message) : unavailable(message) };
+  }
+  try {
+    return await goOn(request, past.value);
+  } finally {
+    past.value.close();
+  }
+}
+
+function usage(message: string): Refusal {
+  return { kind: "usage", exitCode: exitCodes.usage, message };
+}
+
+async function goOn(request: ResumeRequest, past: PastRun): Promise<ResumeResult> {
+  const { inheritPlan, finishedEnd, readWishes, resumeRun } = await import("./flow/resume.ts");
+  const source = inheritPlan(past, request);
+  const prepared = source.file === undefined ? preparedFromLog(past) : await prepareAgain(source.file, past);
+  if ("kind" in prepared) return { started: false, refusal: prepared };
+  const { plan } = prepared;
+  const wishes = { from: request.from, set: request.set ?? [] };
+  const set = await readWishes(past, plan, wishes);
+  if (!set.ok) return { started: false, refusal: usage(set.error) };
+  const finished = finishedEnd(past);
+  if (finished && plan.digest === past.digest && wishes.from === undefined && set.value.length === 0)
+    return { started: false, finished };
+  const stranger = request.workflow === undefined ? undefined : source.stranger(plan);
+  if (stranger !== undefined) return { started: false, refusal: usage(stranger) };
+  const conditions = { ...request, ...(past.script !== undefined && { script: request.script ?? past.script }) };
+  const { cwd, workspace } = past;
+  const options = await equip(conditions, prepared, { cwd, workspace });
+  if ("kind" in options) return { started: false, refusal: options };
+  const { from } = wishes;
+  const end = await resumeRun({ past, options, from, set: set.value, notes: source.notes });
+  if (end.ok) return { started: true, end: end.value, prepared };
+  return { started: false, refusal: unavailable(end.error) };
+}
+
+/** The workflow's file as it is now, with the inputs of the log as far as it still takes them. */
+async function prepareAgain(file: string, { cwd, inputs }: PastRun): Promise<Prepared | Refusal> {
+  const { plan, diagnostics, sources } = await check({ file, cwd });
+  if (!plan) return { kind: "invalid", exitCode: exitCodes.usage, diagnostics, sources };
+  const declared = plan.workflows[plan.root]?.inputs ?? [];
+  const kept = declared.filter(({ name }) => Object.hasOwn(inputs, name));
+  const values = Object.fromEntries(kept.map(({ name }) => [name, inputs[name] ?? null]));
+  const fitted = await readGivenInputs(declared, { texts: [], values }, file);
+  if (!fitted.ok) return { kind: "invalid", exitCode: exitCodes.usage, diagnostics: fitted.error, sources };
+  return { plan, inputs: fitted.value, warnings: diagnostics, sources };
+}
+
+function preparedFromLog({ plan, inputs }: PastRun): Prepared {
+  return { plan, inputs, warnings: [], sources: new Map() };
+}
+
 /** Keys that are checked but have no behaviour yet stop a run: they are never ignored. */
 function notYet(warnings: readonly Diagnostic[], sources: SourceTexts): Refusal | undefined {
   const early = warnings.filter((warning) => warning.code === "FLOW9001");
@@ -127,7 +232,10 @@ function notYet(warnings: readonly Diagnostic[], sources: SourceTexts): Refusal 
   return { kind: "invalid", exitCode: exitCodes.usage, diagnostics, sources };
 }
 
-function readSecrets(plan: Plan, env: RunRequest["env"] & object): { readonly values: { readonly [name: string]: string } } | Refusal {
+function readSecrets(
+  plan: Plan,
+  env: RunRequest["env"] & object,
+): { readonly values: { readonly [name: string]: string } } | Refusal {
   const names = new Set(Object.values(plan.workflows).flatMap((workflow) => workflow.secrets));
   const valueOf = (name: string): string => (Object.hasOwn(env, name) ? (env[name] ?? "") : "");
   const missing = [...names].filter((name) => valueOf(name) === "");
@@ -146,8 +254,11 @@ interface ModelsSource {
   readonly env: RunRequest["env"] & object;
 }
 
-async function openModels(request: RunRequest, source: ModelsSource): Promise<Models | Refusal> {
-  const [{ createModels }, { systemClock }] = await Promise.all([import("./flow/models.ts"), import("./flow/clock.ts")]);
+async function openModels(request: Conditions, source: ModelsSource): Promise<Models | Refusal> {
+  const [{ createModels }, { systemClock }] = await Promise.all([
+    import("./flow/models.ts"),
+    import("./flow/clock.ts"),
+  ]);
   const models = createModels({ ...source, script: request.script, clock: systemClock });
   const problem = await models.prepare();
   if (!problem) return models;

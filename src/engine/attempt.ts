@@ -36,7 +36,7 @@ async function runUntil(timeout: number, body: Body, bounds: Bounds): Promise<Bo
   const late = result === leftBehind ? ", nor when it was told to, and was left behind" : "";
   const message = `it did not end within its timeout of ${timeout / 1000} s${late}`;
   const outputs = "outputs" in result && result.outputs !== undefined ? { outputs: result.outputs } : {};
-  return { outcome: "failure", error: { kind: "timeout", message }, ...outputs };
+  return { outcome: "failure", error: { kind: "timeout", message }, done: result.done ?? [], ...outputs };
 }
 
 function call(body: Body, signal: AbortSignal): BodyResult | Promise<BodyResult> {

@@ -5,8 +5,10 @@ import type { Json, JsonObject } from "../model/json.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Plan, Step, Workflow } from "../model/plan.ts";
 import type { Attempt, Clock, Emit, Execute } from "../model/ports.ts";
-import type { Loop } from "./loop.ts";
+import type { Lane, Loop } from "./loop.ts";
+import type { CheckInputs } from "./inputs.ts";
 import type { Settled } from "./reasons.ts";
+import type { FingerprintOf, Past } from "./resume.ts";
 
 /** What all parts of one run share. */
 export interface Engine {
@@ -17,9 +19,13 @@ export interface Engine {
   readonly secrets: { readonly [name: string]: string };
   readonly execute: Execute;
   /** Runs a step that contains steps; `sight` is what the step itself sees. */
-  readonly inner: (attempt: Attempt, sight: Sight) => Promise<BodyResult>;
+  readonly inner: (engine: Engine, attempt: Attempt, sight: Sight) => Promise<BodyResult>;
   /** Whether a step of this kind can be tried again: only those report their attempts. */
   readonly retriable: (step: Step) => boolean;
+  /** Absent where nobody will ever resume the run. */
+  readonly fingerprint: FingerprintOf | undefined;
+  /** What the run left before it was resumed; absent in a new run. */
+  readonly past: Past | undefined;
   readonly emit: Emit;
   readonly clock: Clock;
   /** In [0, 1), for the jitter of retries. */
@@ -27,6 +33,9 @@ export interface Engine {
   readonly evaluator: Evaluator;
   readonly hashFiles: Visible["hashFiles"];
   readonly loop: Loop;
+  /** Where executions line up: the run's slots, or fewer of them inside a step or workflow with a limit of its own. */
+  readonly lane: Lane;
+  readonly checkInputs: CheckInputs;
   /** Everything ends as fast as it can: the time for steps that run after a cancel is over. */
   readonly ending: AbortSignal;
   /** Everything is left as it is, at once. */
@@ -73,4 +82,4 @@ export type BodyResult =
       readonly sight?: Sight;
     })
   /** All its own steps were skipped. */
-  | { readonly outcome: "empty" };
+  | { readonly outcome: "empty"; readonly done?: readonly Done[] };

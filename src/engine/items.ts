@@ -1,7 +1,7 @@
 import { itemPath } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject } from "../model/json.ts";
-import { expandMatrix, itemLimit } from "../model/matrix.ts";
+import { expandMatrix, itemLimit, matrixProblem } from "../model/matrix.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Foreach } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
@@ -24,19 +24,20 @@ function itemsOf({ engine, sight }: StepRun, foreach: Foreach): Result<readonly 
   const resolved = engine.evaluator.resolve(foreach.items, sight.visible);
   if (!resolved.ok) return err(expressionFailure(resolved.error));
   const written = resolved.value;
-  const list = foreach.matrix && isJsonObject(written) ? expandMatrix(written) : written;
+  const isMatrix = foreach.matrix && isJsonObject(written);
+  const problem = isMatrix ? matrixProblem(written) : undefined;
+  if (problem !== undefined) return badInput(problem);
+  const list = isMatrix ? expandMatrix(written) : written;
   const what = foreach.matrix ? "matrix" : "foreach";
   if (!Array.isArray(list))
-    return err({
-      kind: "input",
-      message: `\`${what}\` needs a list, and this is ${JSON.stringify(list).slice(0, 80)}`,
-    });
-  if (list.length > itemLimit)
-    return err({
-      kind: "input",
-      message: `\`${what}\` takes at most ${itemLimit} items, and these are ${list.length}`,
-    });
-  return ok(list);
+    return badInput(`\`${what}\` needs a list, and this is ${JSON.stringify(list).slice(0, 80)}`);
+  if (list.length <= itemLimit) return ok(list);
+  const amount = isMatrix ? "has more" : `has ${list.length}`;
+  return badInput(`\`${what}\` takes at most ${itemLimit} items, and this ${amount}`);
+}
+
+function badInput(message: string): Result<never, Failure> {
+  return err({ kind: "input", message });
 }
 
 interface ItemsOptions {
@@ -76,7 +77,7 @@ class RunningItems implements Owner {
     const { engine, step, path } = this.#options.run;
     if (this.#stop.signal.aborted) this.#leaveOut(index);
     else if (step.scope !== undefined) this.#begin(index);
-    else if (engine.loop.line(this, index)) engine.emit({ type: "step.ready", step: itemPath(path, index) });
+    else if (engine.lane.line(this, index)) engine.emit({ type: "step.ready", step: itemPath(path, index) });
   }
 
   start(index: number): void {
@@ -84,18 +85,18 @@ class RunningItems implements Owner {
       this.#begin(index);
       return;
     }
-    this.#options.run.engine.loop.release();
+    this.#options.run.engine.lane.release();
     this.#leaveOut(index);
   }
 
   #begin(index: number): void {
     const { run, items, runOne, foreach } = this.#options;
-    const { loop } = run.engine;
+    const { lane, loop } = run.engine;
     const item = items[index] ?? null;
     const own = { item, index, ...(foreach.matrix && { matrix: item }) };
     const sight = seeMore(run.sight, own);
     const ended = (result: BodyResult): void => {
-      if (run.step.scope === undefined) loop.release();
+      if (run.step.scope === undefined) lane.release();
       this.#settle(index, result);
     };
     const result = runOne({ ...run, path: itemPath(run.path, index), sight, signal: this.#stop.signal });
@@ -112,7 +113,7 @@ class RunningItems implements Owner {
   #settle(index: number, result: BodyResult): void {
     const { run, foreach, items } = this.#options;
     this.#results[index] = result;
-    if ("done" in result && result.done !== undefined) this.#done.push(...result.done);
+    for (const execution of result.done ?? []) this.#done.push(execution);
     if (result.outcome === "failure" && foreach.failFast) this.#stop.abort();
     this.#left -= 1;
     if (this.#next < items.length) run.engine.loop.decideLater(this, this.#next++);
@@ -138,6 +139,9 @@ class RunningItems implements Owner {
     const [error] = failures;
     if (run.signal.aborted) return { outcome: "cancelled", outputs, done };
     if (error !== undefined) return { outcome: "failure", error, failures, outputs, done };
+    if (this.#results.some((result) => result?.outcome === "cancelled")) return { outcome: "cancelled", outputs, done };
+    // As a group none of whose steps ran.
+    if (this.#results.every((result) => result?.outcome === "empty")) return { outcome: "empty", done };
     return { ...succeeded(values), done };
   }
 }

@@ -1,30 +1,43 @@
 import { iterationPath } from "../model/ids.ts";
-import type { Json } from "../model/json.ts";
+import type { Failure } from "../model/outcome.ts";
 import type { Repeat } from "../model/plan.ts";
-import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
+import type { BodyResult, Done, RunOne, Sight, StepRun } from "./engine.ts";
 import { expressionFailure } from "./reasons.ts";
 import { seeMore } from "./sight.ts";
 
 /** Runs a body again until its condition holds over `result`, and over the inner steps where it has some. */
 export async function runIterations(run: StepRun, repeat: Repeat, runOne: RunOne): Promise<BodyResult> {
   const done: Done[] = [];
-  let previous: Json = null;
-  for (let iteration = 1; ; iteration++) {
-    const sight = seeMore(run.sight, { iteration, previous });
+  let last: Succeeded | undefined;
+  let iteration = 1;
+  for (; iteration <= repeat.max; iteration++) {
+    if (run.signal.aborted) return { outcome: "cancelled", done };
+    const sight = seeMore(run.sight, { iteration, previous: last?.outputs ?? null });
     const result = await runOne({ ...run, path: iterationPath(run.path, iteration), sight });
-    if ("done" in result && result.done !== undefined) done.push(...result.done);
-    if (result.outcome === "empty") return result;
+    for (const execution of result.done ?? []) done.push(execution);
+    // Nothing ran, so the next one would find everything as it was.
+    if (result.outcome === "empty") break;
     if (result.outcome !== "success") return { ...result, done };
-    const { visible } = result.sight ?? sight;
-    const seen = { ...visible, contexts: { ...sight.visible.contexts, ...visible.contexts, result: result.result } };
-    const isEnough = run.engine.evaluator.condition(repeat.until, seen);
+    last = result;
+    const isEnough = run.engine.evaluator.condition(repeat.until, seenBy(sight, result));
     if (!isEnough.ok) return { outcome: "failure", error: expressionFailure(isEnough.error), done };
-    if (isEnough.value || (iteration === repeat.max && repeat.onMax === "accept")) return { ...result, done };
-    if (iteration === repeat.max) {
-      const times = iteration === 1 ? "after one iteration" : `after ${iteration} iterations`;
-      const message = `\`until\` (${repeat.until.source}) did not hold ${times}`;
-      return { outcome: "failure", error: { kind: "check", message, position: repeat.until.at }, done };
-    }
-    previous = result.outputs;
+    if (isEnough.value) return { ...result, done };
   }
+  if (last === undefined) return { outcome: "empty", done };
+  if (repeat.onMax === "accept") return { ...last, done };
+  return { outcome: "failure", error: notEnough(repeat, iteration - 1), done };
+}
+
+type Succeeded = BodyResult & { readonly outcome: "success" };
+
+/** What `until` sees: the loop's own contexts, `result`, and the `steps` of a group. */
+function seenBy(own: Sight, { result, sight }: Succeeded): Sight["visible"] {
+  const inner = sight?.visible.contexts ?? {};
+  return { ...own.visible, contexts: { ...own.visible.contexts, ...inner, result } };
+}
+
+function notEnough({ until, max }: Repeat, iterations: number): Failure {
+  const times = iterations === 1 ? "after one iteration" : `after ${iterations} iterations`;
+  const why = iterations === max ? "" : ", and no step ran in the next one";
+  return { kind: "check", message: `\`until\` (${until.source}) did not hold ${times}${why}`, position: until.at };
 }

@@ -8,6 +8,13 @@ export interface Owner {
   start(step: number): void;
 }
 
+/** Where executions line up for a slot. */
+export interface Lane {
+  /** True if the step has to wait for its slot. */
+  line(owner: Owner, step: number): boolean;
+  release(): void;
+}
+
 interface Entry {
   readonly owner: Owner;
   readonly step: number;
@@ -18,7 +25,7 @@ interface Entry {
  * a chain of a hundred thousand steps that all answer at once needs no stack; it pauses now and then so that signals
  * and timers get through.
  */
-export class Loop {
+export class Loop implements Lane {
   readonly #undecided = new Line<Entry>();
   readonly #slots: Slots<Entry>;
   readonly #crash: (bug: unknown) => void;
@@ -34,7 +41,6 @@ export class Loop {
     this.#undecided.push({ owner, step });
   }
 
-  /** Puts a step in line for a slot; true if it has to wait for one. */
   line(owner: Owner, step: number): boolean {
     return this.#slots.offer({ owner, step });
   }
@@ -88,3 +94,31 @@ export class Loop {
 }
 
 const turnsBeforePause = 256;
+
+/** A lane inside another one: an execution in it holds a slot of both. */
+export class NarrowLane implements Lane {
+  readonly #outer: Lane;
+  readonly #waiting = new Line<Entry>();
+  #free: number;
+
+  constructor(outer: Lane, slots: number) {
+    this.#outer = outer;
+    this.#free = slots;
+  }
+
+  line(owner: Owner, step: number): boolean {
+    if (this.#free === 0) {
+      this.#waiting.push({ owner, step });
+      return true;
+    }
+    this.#free -= 1;
+    return this.#outer.line(owner, step);
+  }
+
+  release(): void {
+    this.#outer.release();
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free += 1;
+    else this.#outer.line(next.owner, next.step);
+  }
+}

@@ -12,7 +12,8 @@ type Failed = BodyResult & { readonly outcome: "failure"; readonly error: { read
 
 /** Milliseconds before the attempt after `attempt`; with jitter between half and the whole of it. `random` is in [0, 1). */
 export function retryDelay({ backoff, factor, cap, jitter }: Retry, attempt: number, random: number): number {
-  const delay = Math.min(cap, backoff * factor ** (attempt - 1));
+  // Zero times a factor that has grown to infinity is no number.
+  const delay = backoff === 0 ? 0 : Math.min(cap, backoff * factor ** (attempt - 1));
   return Math.round(jitter ? delay * (0.5 + random / 2) : delay);
 }
 

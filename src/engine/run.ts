@@ -6,7 +6,9 @@ import type { Plan, Step } from "../model/plan.ts";
 import type { Clock, Emit, Execute } from "../model/ports.ts";
 import { whenAborted } from "./deadline.ts";
 import type { Engine } from "./engine.ts";
+import { createInputCheck } from "./inputs.ts";
 import { Loop } from "./loop.ts";
+import type { FingerprintOf, Past } from "./resume.ts";
 import { timeAfterCancel } from "./scope.ts";
 import { runInner, runWorkflow } from "./workflow.ts";
 
@@ -22,6 +24,10 @@ export interface RunOptions {
   readonly execute: Execute;
   /** Whether a step can be tried again; only then its attempts are reported. */
   readonly retriable: (step: Step) => boolean;
+  /** Stands for a step and the values it was given; absent where nobody will ever resume the run. */
+  readonly fingerprint?: FingerprintOf;
+  /** What the run left before it was resumed. */
+  readonly past?: Past;
   /** Gets every `step.…` event; `run.…` events are the caller's. */
   readonly emit: Emit;
   readonly clock: Clock;
@@ -53,19 +59,24 @@ export async function runPlan(options: RunOptions): Promise<RunResult> {
   if (workflow === undefined) throw new Error(`the plan has no workflow ${plan.root}`);
   const crashed = Promise.withResolvers<never>();
   const stops = linkStops(options);
+  const loop = new Loop(workflow.limits.parallel ?? options.parallel, crashed.reject);
   const engine: Engine = {
     plan,
     run: { ...options.run, workflow: workflow.name },
     secrets: options.secrets,
     execute: options.execute,
-    inner: (attempt, sight) => runInner(engine, attempt, sight),
+    inner: runInner,
     retriable: options.retriable,
+    fingerprint: options.fingerprint,
+    past: options.past,
     emit: options.emit,
     clock,
     random: options.random ?? Math.random,
     evaluator: createEvaluator(),
     hashFiles: options.hashFiles,
-    loop: new Loop(workflow.limits.parallel ?? options.parallel, crashed.reject),
+    loop,
+    lane: loop,
+    checkInputs: createInputCheck(),
     ending: stops.ending,
     kill: stops.kill,
   };

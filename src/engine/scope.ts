@@ -1,6 +1,8 @@
 import { stepPath } from "../model/ids.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Scope, Step, Workflow } from "../model/plan.ts";
+import type { Result } from "../model/result.ts";
 import { unreachable } from "../model/result.ts";
 import { deadline } from "./deadline.ts";
 import type { Deadline } from "./deadline.ts";
@@ -29,11 +31,15 @@ export interface ScopeOptions {
   readonly outer?: Sight;
   /** Aborted: what runs is told to end, what has not started is decided again under `cancelled()`. */
   readonly signal: AbortSignal;
+  /** Its outputs, or why it has failed after all; asked when all its steps have settled and none of them failed. */
+  readonly conclude: (sight: Sight, outcome: "success" | "empty") => Result<JsonObject, readonly Failure[]>;
 }
 
 export interface ScopeEnd {
   readonly outcome: "success" | "failure" | "cancelled" | "empty";
-  /** Of the steps that concluded `failure` and those inside them, in the order of failing, each with its path. */
+  /** Empty unless it succeeded. */
+  readonly outputs: JsonObject;
+  /** At least one if it failed, with the paths of the steps that did; none is there in a failure of the scope itself. */
   readonly failures: readonly Failure[];
   /** What can be undone and was not: a scope that succeeded hands it outward. */
   readonly done: readonly Done[];
@@ -83,14 +89,14 @@ class RunningScope implements Owner {
     const run = this.#stepRun(index);
     if (!this.#mayRun(index, run)) return;
     if (!needsSlot(run.step)) this.#begin(index, run);
-    else if (engine.loop.line(this, index)) engine.emit({ type: "step.ready", step: run.path });
+    else if (engine.lane.line(this, index)) engine.emit({ type: "step.ready", step: run.path });
   }
 
   start(index: number): void {
     const run = this.#stepRun(index);
     // A cancel may have come while it stood in line.
     if (!this.#cancelled || this.#mayRun(index, run)) this.#begin(index, run);
-    else this.#options.engine.loop.release();
+    else this.#options.engine.lane.release();
   }
 
   /** Settles the step if it may not. */
@@ -120,9 +126,9 @@ class RunningScope implements Owner {
   }
 
   #begin(index: number, run: StepRun): void {
-    const { loop } = run.engine;
+    const { lane, loop } = run.engine;
     const ended = (end: StepEnd): void => {
-      if (needsSlot(run.step)) loop.release();
+      if (needsSlot(run.step)) lane.release();
       this.#settle(index, run, end);
     };
     const end = runStep(run);
@@ -132,7 +138,7 @@ class RunningScope implements Owner {
 
   #settle(index: number, { engine, path }: StepRun, { settled, failures, done }: StepEnd): void {
     this.#settled[index] = settled;
-    if (done !== undefined) this.#done.push(...done);
+    for (const execution of done ?? []) this.#done.push(execution);
     if (settled.outcome !== "skipped") this.#ran = true;
     if (settled.conclusion === "failure" && settled.error !== undefined)
       for (const failure of failures ?? [settled.error]) this.#failures.push({ step: path, ...failure });
@@ -143,20 +149,27 @@ class RunningScope implements Owner {
   #endIfFinished(): void {
     if (!this.#schedule.finished) return;
     this.#cleanup?.close();
-    const failed = this.#failures.length > 0;
-    const outcome = this.#cancelled ? "cancelled" : failed ? "failure" : this.#ran ? "success" : "empty";
-    const end: ScopeEnd = { outcome, failures: this.#failures, done: [], sight: this.#sight };
-    if (outcome === "success" || this.#done.length === 0) this.#end({ ...end, done: this.#done });
+    const end = this.#concluded();
+    if (end.outcome === "success" || this.#done.length === 0) this.#end({ ...end, done: this.#done });
     else this.#undo(end);
+  }
+
+  #concluded(): ScopeEnd {
+    const outcome = this.#ran ? "success" : "empty";
+    const end = { outputs: {}, failures: this.#failures, done: [], sight: this.#sight };
+    if (this.#cancelled) return { ...end, outcome: "cancelled" };
+    if (this.#failures.length > 0) return { ...end, outcome: "failure" };
+    const concluded = this.#options.conclude(this.#sight, outcome);
+    if (concluded.ok) return { ...end, outcome, outputs: concluded.value };
+    return { ...end, outcome: "failure", failures: concluded.error };
   }
 
   /** Takes back what succeeded here before the scope settles; after a cancel there is only so much time for it. */
   #undo(end: ScopeEnd): void {
     const { engine } = this.#options;
-    const time = deadline(engine.clock, timeAfterCancel, engine.ending);
-    const signal = this.#cancelled ? time.signal : engine.ending;
-    engine.loop.after(undoAll(engine, this.#done, signal), () => {
-      time.close();
+    const time = this.#cancelled ? deadline(engine.clock, timeAfterCancel, engine.ending) : undefined;
+    engine.loop.after(undoAll(engine, this.#done, time?.signal ?? engine.ending), () => {
+      time?.close();
       this.#end(end);
     });
   }

@@ -2,32 +2,36 @@ import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject } from "../model/json.ts";
 import { parseDuration } from "../model/duration.ts";
 import type { Failure } from "../model/outcome.ts";
-import type { Named, Retry, Template } from "../model/plan.ts";
+import { elapsed } from "../model/ports.ts";
+import type { Fingerprint } from "../model/event.ts";
+import type { Named, Retry, Step, Template } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
-import { err, ok } from "../model/result.ts";
+import { err, ok, unreachable } from "../model/result.ts";
 import { runAttempt } from "./attempt.ts";
 import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
 import { runItems } from "./items.ts";
 import { runIterations } from "./iterations.ts";
+import { runLimited } from "./limits.ts";
 import { expressionFailure, skipped } from "./reasons.ts";
 import type { Settled } from "./reasons.ts";
+import type { Past, Recall, RecordedEnd } from "./resume.ts";
 import { mayRetry, pause, retryDelay } from "./retry.ts";
 
 /** How a step ended. */
 export interface StepEnd {
   readonly settled: Settled;
   /** Those of the steps inside it. */
-  readonly failures?: readonly Failure[];
+  readonly failures?: readonly Failure[] | undefined;
   /** What in it can be undone. */
-  readonly done?: readonly Done[];
+  readonly done?: readonly Done[] | undefined;
 }
 
 /**
  * Runs a step from `step.started` to `step.finished`, both included. Gives no promise where its kind gives none.
- * The order of a step's parts, outermost first, is foreach, cache, repeat, retry, timeout, body and output mapping.
+ * The order of a step's parts, outermost first, is limits, foreach, repeat, retry, timeout, body and output mapping.
  */
 export function runStep(run: StepRun): StepEnd | Promise<StepEnd> {
-  return then(runFramed(run, runWhole), ({ result, duration }) => finishStep(run, result, duration));
+  return then(runFramed(run, runBounded), ({ result, duration }) => finishStep(run, result, duration));
 }
 
 /** The end of a step that failed before it could start: its condition could not be evaluated. */
@@ -40,13 +44,25 @@ function runFramed(run: StepRun, body: RunOne): Timed | Promise<Timed> {
   const { engine, step, path } = run;
   engine.emit({ type: "step.started", step: path, kind: step.kind });
   const started = engine.clock.monotonic();
-  return then(body(run), (result) => ({ result, duration: engine.clock.monotonic() - started }));
+  return then(body(run), (ended) => {
+    const result = engine.past === undefined ? ended : withReplaced(run, engine.past, ended);
+    return { result, duration: elapsed(engine.clock, started) };
+  });
+}
+
+/** A person may have replaced an output of what succeeded before the resume. */
+function withReplaced({ path }: StepRun, past: Past, result: BodyResult): BodyResult {
+  return result.outcome === "success" ? { ...result, outputs: past.replaced(path, result.outputs) } : result;
 }
 
 interface Timed {
   readonly result: BodyResult;
   /** Milliseconds. */
   readonly duration: number;
+}
+
+function runBounded(run: StepRun): BodyResult | Promise<BodyResult> {
+  return runLimited(run, runWhole);
 }
 
 function runWhole(run: StepRun): BodyResult | Promise<BodyResult> {
@@ -76,11 +92,54 @@ function runTries(run: StepRun): BodyResult | Promise<BodyResult> {
   if (!isJsonObject(inputs.value)) throw new Error(`the inputs of ${run.path} are not a map`);
   const timeout = timeoutOf(run);
   if (!timeout.ok) return { outcome: "failure", error: timeout.error };
-  const first: Try = { inputs: inputs.value, timeout: timeout.value, attempt: 1 };
-  const { retry } = step;
-  const result = runReported(run, first);
-  const last = retry === undefined ? result : then(result, (failed) => runRetries(run, { retry, first, failed }));
+  const last = recallOrTry(run, { inputs: inputs.value, timeout: timeout.value, attempt: 1 });
   return step.undo === undefined ? last : then(last, (value) => withUndo(run, value));
+}
+
+/** Where the run was resumed, an end that still holds is taken from its past. */
+function recallOrTry(run: StepRun, first: Try): BodyResult | Promise<BodyResult> {
+  const { engine, step, path, sight } = run;
+  if (engine.fingerprint === undefined || step.scope !== undefined || !engine.retriable(step)) return tryIt(run, first);
+  // An item is always plain JSON: no expression gives anything else.
+  const item = (sight.visible.contexts["item"] ?? null) as Json;
+  const fingerprint = engine.fingerprint(step, first.inputs, item);
+  const recalled = engine.past?.recall({ path, step, fingerprint }) ?? { kind: "new" };
+  switch (recalled.kind) {
+    case "new":
+      return tryIt(run, { ...first, fingerprint });
+    case "again":
+      return tryIt(run, { ...first, fingerprint, again: recalled });
+    case "lost":
+      return { outcome: "failure", error: lost };
+    case "reuse":
+      engine.emit({ type: "step.reused", step: path, end: recalled.seq });
+      return reused(run, recalled.end);
+    default:
+      return unreachable(recalled);
+  }
+}
+
+const lost: Failure = {
+  kind: "lost",
+  message: "it was running when flow died, and `rerun: never` forbids to start it again (`flow resume --from` does)",
+};
+
+/** The output mapping is evaluated again: it may see what has changed since. */
+function reused(run: StepRun, end: RecordedEnd): BodyResult {
+  const { outputs } = end;
+  if (end.kind === "failure") {
+    const error = end.error ?? { kind: "internal", message: "the log does not say why it failed" };
+    return { outcome: "failure", error, ...(outputs !== undefined && { outputs }) };
+  }
+  const result = end.result ?? outputs ?? null;
+  const whole: BodyResult = { outcome: "success", result, outputs: outputs ?? result };
+  return run.step.outputs === undefined ? whole : mapOutputs(run, run.step.outputs, whole);
+}
+
+function tryIt(run: StepRun, first: Try): BodyResult | Promise<BodyResult> {
+  const { retry } = run.step;
+  const result = runReported(run, first);
+  return retry === undefined ? result : then(result, (failed) => runRetries(run, { retry, first, failed }));
 }
 
 interface Retries {
@@ -92,13 +151,15 @@ interface Retries {
 async function runRetries(run: StepRun, { retry, first, failed }: Retries): Promise<BodyResult> {
   const { engine, path, signal } = run;
   let result = failed;
-  for (let attempt = 2; mayRetry(retry, attempt - 1, result); attempt++) {
+  const done = [...(failed.done ?? [])];
+  for (let attempt = 2; !signal.aborted && mayRetry(retry, attempt - 1, result); attempt++) {
     const delay = retryDelay(retry, attempt - 1, engine.random());
     engine.emit({ type: "step.retrying", step: path, attempt, delay, error: result.error });
-    if (!(await pause(engine.clock, delay, signal))) return { outcome: "cancelled" };
+    if (!(await pause(engine.clock, delay, signal))) return { outcome: "cancelled", done };
     result = await runReported(run, { ...first, attempt });
+    for (const execution of result.done ?? []) done.push(execution);
   }
-  return result;
+  return { ...result, done };
 }
 
 /** An execution that succeeded and can be taken back is remembered with what it saw. */
@@ -113,28 +174,41 @@ interface Try {
   readonly timeout: number | undefined;
   /** From 1. */
   readonly attempt: number;
+  readonly fingerprint?: Fingerprint;
+  /** Why the first try of it follows others before a resume. */
+  readonly again?: Extract<Recall, { kind: "again" }>;
 }
 
 function runReported(run: StepRun, tried: Try): BodyResult | Promise<BodyResult> {
   const { engine, step, path } = run;
   if (!engine.retriable(step) && step.retry === undefined) return runBody(run, tried);
-  const { attempt } = tried;
-  engine.emit({ type: "step.attempt.started", step: path, attempt });
+  const { attempt, fingerprint } = tried;
+  const again = attempt === 1 && tried.again !== undefined && { again: tried.again.why };
+  engine.emit({ type: "step.attempt.started", step: path, attempt, ...(fingerprint && { fingerprint }), ...again });
   const started = engine.clock.monotonic();
   return then(runBody(run, tried), (result) => {
-    const duration = engine.clock.monotonic() - started;
+    const duration = elapsed(engine.clock, started);
     const outcome = result.outcome === "empty" ? "success" : result.outcome;
     const error = result.outcome === "failure" && { error: result.error };
-    engine.emit({ type: "step.attempt.finished", step: path, attempt, outcome, ...error, duration });
+    const kept = fingerprint === undefined ? {} : keptOf(step, result);
+    engine.emit({ type: "step.attempt.finished", step: path, attempt, outcome, ...kept, ...error, duration });
     return result;
   });
 }
 
-function runBody(run: StepRun, { inputs, timeout, attempt }: Try): BodyResult | Promise<BodyResult> {
+/** What a resume needs of a success: `result` where it is looked at again, `outputs` where they are not made of it. */
+function keptOf(step: Step, result: BodyResult): { readonly outputs?: Json; readonly result?: Json } {
+  if (result.outcome !== "success") return {};
+  if (step.outputs !== undefined) return { result: result.result };
+  return { outputs: result.outputs, ...(step.repeat !== undefined && { result: result.result }) };
+}
+
+function runBody(run: StepRun, { inputs, timeout, attempt, again }: Try): BodyResult | Promise<BodyResult> {
   const { engine, step, path, sight } = run;
+  const resumes = attempt === 1 && again?.resumes === true;
   const body = (signal: AbortSignal): BodyResult | Promise<BodyResult> => {
-    const given = { step, path, attempt, inputs, signal };
-    return step.scope === undefined ? engine.execute(given) : engine.inner(given, sight);
+    const given = { step, path, attempt, inputs, signal, ...(resumes && { resumes }) };
+    return step.scope === undefined ? engine.execute(given) : engine.inner(engine, given, sight);
   };
   // A step that contains steps ends by itself: each of them is given up in its turn.
   const grace = step.scope === undefined ? graceAfterAbort : undefined;
@@ -149,7 +223,8 @@ function mapOutputs(run: StepRun, mapping: readonly Named<Template>[], result: B
   const { visible } = run.sight;
   const contexts = { ...visible.contexts, result: result.result };
   const outputs = run.engine.evaluator.resolve({ type: "map", entries: mapping }, { ...visible, contexts });
-  if (!outputs.ok) return { outcome: "failure", error: expressionFailure(outputs.error) };
+  // What its own steps did stays done, and can be undone.
+  if (!outputs.ok) return { outcome: "failure", error: expressionFailure(outputs.error), done: result.done ?? [] };
   return { ...result, outputs: outputs.value };
 }
 
@@ -165,9 +240,7 @@ function timeoutOf({ engine, step, sight }: StepRun): Result<number | undefined,
 
 function finishStep(run: StepRun, result: BodyResult, duration: number): StepEnd {
   const settled = report(run, result, duration, run.step.continueOnError);
-  if (result.outcome === "empty") return { settled };
-  const { failures, done } = result;
-  return { settled, ...(failures !== undefined && { failures }), ...(done !== undefined && { done }) };
+  return { settled, done: result.done, failures: result.outcome === "empty" ? undefined : result.failures };
 }
 
 /** Says how a step, item or iteration ended. */

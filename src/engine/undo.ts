@@ -1,8 +1,9 @@
+import { isJsonObject } from "../model/json.ts";
 import type { StepOutcome } from "../model/outcome.ts";
 import { runAttempt } from "./attempt.ts";
+import { elapsed } from "../model/ports.ts";
 import type { BodyResult, Done, Engine } from "./engine.ts";
 import { expressionFailure } from "./reasons.ts";
-import { isJsonObject } from "../model/json.ts";
 import { seeOwn } from "./sight.ts";
 
 /** Takes back what succeeded in a scope that did not, newest first. A failing undo is reported and the rest go on. */
@@ -12,13 +13,14 @@ export async function undoAll(engine: Engine, done: readonly Done[], signal: Abo
     const result = await undoOne(engine, execution, signal);
     const outcome: Exclude<StepOutcome, "skipped"> = result.outcome === "empty" ? "success" : result.outcome;
     const error = result.outcome === "failure" && { error: result.error };
-    const duration = engine.clock.monotonic() - started;
+    const duration = elapsed(engine.clock, started);
     engine.emit({ type: "step.undone", step: execution.path, outcome, ...error, duration });
   }
 }
 
 async function undoOne(engine: Engine, { step, path, sight, outputs }: Done, signal: AbortSignal): Promise<BodyResult> {
   const { undo } = step;
+  if (signal.aborted) return { outcome: "cancelled" };
   if (undo === undefined) throw new Error(`${path} has no undo`);
   const own = seeOwn(sight, step, outputs);
   const inputs = engine.evaluator.resolve(undo.inputs, own.visible);
@@ -30,7 +32,8 @@ async function undoOne(engine: Engine, { step, path, sight, outputs }: Done, sig
   const acting = { ...rest, kind, body, inputs: undo.inputs, ...(scope !== undefined && { scope }) };
   const run = (inner: AbortSignal): BodyResult | Promise<BodyResult> => {
     const attempt = { step: acting, path: `${path}/undo`, attempt: 1, inputs: given, signal: inner };
-    return scope === undefined ? engine.execute(attempt) : engine.inner(attempt, own);
+    return scope === undefined ? engine.execute(attempt) : engine.inner(engine, attempt, own);
   };
+  engine.emit({ type: "step.undo.started", step: path });
   return runAttempt(run, { clock: engine.clock, signal, kill: engine.kill, timeout: undefined, grace: 5000 });
 }

@@ -1,14 +1,16 @@
-import type { JsonObject } from "../model/json.ts";
-import { isJsonObject } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
+import { isJsonObject, own } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Named, Template, Workflow } from "../model/plan.ts";
 import type { Attempt } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { deadline } from "./deadline.ts";
-import type { BodyResult, Done, Engine, Sight } from "./engine.ts";
+import type { BodyResult, Engine, Sight } from "./engine.ts";
+import { fillInputs } from "./inputs.ts";
+import { narrowed, overDuration } from "./limits.ts";
 import { expressionFailure, whyNoSuccess } from "./reasons.ts";
-import type { ScopeEnd } from "./scope.ts";
+import type { ScopeEnd, ScopeOptions } from "./scope.ts";
 import { runScope } from "./scope.ts";
 
 export interface WorkflowRun {
@@ -20,33 +22,29 @@ export interface WorkflowRun {
   readonly signal: AbortSignal;
 }
 
-/** How a workflow or group ended. */
-export interface End {
-  readonly outcome: ScopeEnd["outcome"];
-  /** Empty unless it succeeded. */
-  readonly outputs: JsonObject;
-  /** At least one if it failed. `step` is absent in what is not the failure of a step. */
-  readonly failures: readonly Failure[];
-  readonly done: readonly Done[];
-}
-
 /** Runs a whole workflow, the run's own or one that a step calls. Rejects only on a bug. */
 export async function runWorkflow(engine: Engine, run: WorkflowRun): Promise<End> {
   const { workflow, path, signal } = run;
   const contexts = contextsOf(engine, workflow, run.inputs);
-  if (!contexts.ok) return failed(contexts.error);
+  if (!contexts.ok) return failed([contexts.error]);
   const visible = { contexts: contexts.value, ...(engine.hashFiles !== undefined && { hashFiles: engine.hashFiles }) };
   const { duration } = workflow.limits;
   const limit = duration === undefined ? undefined : deadline(engine.clock, duration, signal);
-  const options = { engine, workflow, scope: workflow.scope, path, visible, signal: limit?.signal ?? signal };
-  const ended = await runScope(options);
+  const end = await runScope({
+    engine,
+    workflow,
+    scope: workflow.scope,
+    path,
+    visible,
+    signal: limit?.signal ?? signal,
+    conclude: (sight, outcome) => concludeWorkflow(engine, workflow, sight, outcome),
+  });
   limit?.close();
-  if (duration !== undefined && limit?.passed()) {
-    const message = `the limit of ${duration / 1000} s (\`limits.duration\`) was reached`;
-    return { outcome: "failure", outputs: {}, failures: [{ kind: "budget", message }, ...ended.failures], done: [] };
-  }
-  return checkExpected(workflow, ended.sight, endOf(engine, ended, workflow.scope.outputs));
+  return duration !== undefined && limit?.passed() ? failed([overDuration(duration), ...end.failures]) : end;
 }
+
+/** How a workflow ended. */
+export type End = Omit<ScopeEnd, "sight">;
 
 /** Runs the steps inside a step: a group's own, which see the steps around it, or those of another workflow. */
 export async function runInner(engine: Engine, attempt: Attempt, sight: Sight): Promise<BodyResult> {
@@ -55,13 +53,25 @@ export async function runInner(engine: Engine, attempt: Attempt, sight: Sight): 
   if ("workflow" in step.scope) {
     const workflow = engine.plan.workflows[step.scope.workflow];
     if (workflow === undefined) throw new Error(`the plan has no workflow ${step.scope.workflow}`);
-    const given = inputs["with"];
-    return bodyResult(await runWorkflow(engine, { workflow, inputs: isJsonObject(given) ? given : {}, path, signal }));
+    return callWorkflow(engine, { workflow, inputs: own(inputs, "with") ?? {}, path, signal });
   }
   const { workflow, visible } = sight;
   const scope = step.scope.inline;
-  const ended = await runScope({ engine, workflow, scope, path, visible, outer: sight, signal });
-  return bodyResult(endOf(engine, ended, scope.outputs), ended.sight);
+  const conclude = (inside: Sight, outcome: Concluding): Concluded =>
+    outcome === "empty" ? ok({}) : evaluateOutputs(engine, scope.outputs, inside);
+  const ended = await runScope({ engine, workflow, scope, path, visible, outer: sight, signal, conclude });
+  return bodyResult(ended, ended.sight);
+}
+
+async function callWorkflow(engine: Engine, call: Omit<WorkflowRun, "inputs"> & { inputs: Json }): Promise<BodyResult> {
+  const { workflow } = call;
+  if (!isJsonObject(call.inputs)) throw new Error(`the \`with\` of ${call.path} is not a map`);
+  const inputs = fillInputs(workflow, call.inputs);
+  if (!inputs.ok) return { outcome: "failure", error: inputs.error };
+  const error = await engine.checkInputs(workflow, inputs.value);
+  if (error !== undefined) return { outcome: "failure", error };
+  const inside = narrowed(engine, workflow.limits.parallel);
+  return bodyResult(await runWorkflow(inside, { ...call, inputs: inputs.value }));
 }
 
 function bodyResult({ outcome, outputs, failures, done }: End, sight?: Sight): BodyResult {
@@ -72,21 +82,8 @@ function bodyResult({ outcome, outputs, failures, done }: End, sight?: Sight): B
   return { outcome, error, failures };
 }
 
-function failed(...failures: readonly Failure[]): End {
+function failed(failures: readonly Failure[]): End {
   return { outcome: "failure", outputs: {}, failures, done: [] };
-}
-
-function fillInputs(workflow: Workflow, given: JsonObject): Result<JsonObject, Failure> {
-  const inputs: JsonObject = {};
-  for (const input of workflow.inputs) {
-    const value = Object.hasOwn(given, input.name) ? given[input.name] : input.default?.json;
-    if (value === undefined) {
-      const message = `\`${workflow.name}\` needs the input \`${input.name}\`, which was not given`;
-      return err({ kind: "input", message, position: input.at });
-    }
-    inputs[input.name] = value;
-  }
-  return ok(inputs);
 }
 
 /** All but `steps`. */
@@ -104,26 +101,33 @@ function contextsOf(engine: Engine, workflow: Workflow, given: JsonObject): Resu
 
 type Contexts = Sight["visible"]["contexts"];
 
-/** The outputs of a scope are evaluated only when it succeeded. */
-function endOf(engine: Engine, { outcome, failures, sight, done }: ScopeEnd, outputs: readonly Named<Template>[]): End {
-  if (outcome !== "success") return { outcome, outputs: {}, failures, done };
-  const values: JsonObject = {};
+type Concluding = Parameters<ScopeOptions["conclude"]>[1];
+type Concluded = ReturnType<ScopeOptions["conclude"]>;
+
+/** The outputs of a workflow, unless something it expects is not there. */
+function concludeWorkflow(engine: Engine, workflow: Workflow, sight: Sight, outcome: Concluding): Concluded {
+  const outputs = outcome === "empty" ? ok({}) : evaluateOutputs(engine, workflow.scope.outputs, sight);
+  if (!outputs.ok) return outputs;
+  const failures = unmetExpectations(workflow, sight, outputs.value);
+  return failures.length === 0 ? outputs : err(failures);
+}
+
+function evaluateOutputs(engine: Engine, outputs: readonly Named<Template>[], sight: Sight): Concluded {
+  const values: [string, Json][] = [];
   for (const { name, value } of outputs) {
     const resolved = engine.evaluator.resolve(value, sight.visible);
     if (resolved.ok) {
-      values[name] = resolved.value;
+      values.push([name, resolved.value]);
       continue;
     }
     const failure = expressionFailure(resolved.error);
-    if (resolved.error.kind !== "missing") return failed(failure);
-    return failed({ ...failure, kind: "output", message: `the output \`${name}\` has no value: ${failure.message}` });
+    if (resolved.error.kind !== "missing") return err([failure]);
+    return err([{ ...failure, kind: "output", message: `the output \`${name}\` has no value: ${failure.message}` }]);
   }
-  return { outcome, outputs: values, failures, done };
+  return ok(Object.fromEntries(values));
 }
 
-/** What a workflow expects is asked of a run that has not failed anyway. */
-function checkExpected({ expect }: Workflow, sight: Sight, end: End): End {
-  if (end.outcome === "failure" || end.outcome === "cancelled") return end;
+function unmetExpectations({ expect }: Workflow, sight: Sight, outputs: JsonObject): Failure[] {
   const failures: Failure[] = [];
   for (const id of expect.steps) {
     const settled = sight.settled(id);
@@ -132,10 +136,10 @@ function checkExpected({ expect }: Workflow, sight: Sight, end: End): End {
     failures.push({ kind: "expect", message });
   }
   for (const name of expect.outputs) {
-    const value = Object.hasOwn(end.outputs, name) ? end.outputs[name] : undefined;
+    const value = own(outputs, name);
     if (value !== undefined && value !== null) continue;
     const found = value === undefined ? "has no value" : "is null";
     failures.push({ kind: "expect", message: `the output \`${name}\` was expected, but it ${found}` });
   }
-  return failures.length === 0 ? end : failed(...failures);
+  return failures;
 }

@@ -4,7 +4,10 @@ import type { JsonObject } from "../model/json.ts";
 import { ok, type Result } from "../model/result.ts";
 
 /** What an expression refers to: each reference with its place, and whether `default(…)` guards it. */
-export function describeExpression(source: string, contexts: readonly string[]): Result<readonly JsonObject[], ExpressionError> {
+export function describeExpression(
+  source: string,
+  contexts: readonly string[],
+): Result<readonly JsonObject[], ExpressionError> {
   const parsed = parseExpression(source, { contexts });
   if (!parsed.ok) return parsed;
   return ok(

@@ -11,7 +11,12 @@ const fileLimit = 10_000;
 export async function loadHashFiles(cwd: string): Promise<HashFiles> {
   const { globSync } = await import("tinyglobby");
   return (globs) => {
-    const paths = globSync([...globs], { cwd, followSymbolicLinks: false, dot: true, ignore: ["**/.git/**", "**/.flow/**"] }).sort();
+    const paths = globSync([...globs], {
+      cwd,
+      followSymbolicLinks: false,
+      dot: true,
+      ignore: ["**/.git/**", "**/.flow/**"],
+    }).sort();
     if (paths.length > fileLimit) return err(`hashFiles() matches more than ${fileLimit} files`);
     if (paths.length === 0) return ok("");
     const hash = createHash("sha256");

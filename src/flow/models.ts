@@ -12,7 +12,11 @@ import { readSource } from "../source/read.ts";
 
 /** Why a run cannot start because of its models: a file that is wrong, or something that is not there. */
 export type ModelProblem =
-  | { readonly kind: "invalid"; readonly diagnostics: readonly Diagnostic[]; readonly sources: ReadonlyMap<string, string> }
+  | {
+      readonly kind: "invalid";
+      readonly diagnostics: readonly Diagnostic[];
+      readonly sources: ReadonlyMap<string, string>;
+    }
   | { readonly kind: "unavailable"; readonly message: string };
 
 /** A model that is none at all: a mistake of the file, placed by whoever knows which step names it. */
@@ -50,26 +54,40 @@ export function createModels(options: ModelsOptions): Models {
         const [first] = step.body.models;
         if (first !== undefined && first.type !== "data" && options.script === undefined) continue;
         const client = await open(first?.type === "data" ? first.json : undefined, workflow);
-        if (!client.ok) return client.error.kind === "unknown" ? unknownModel(client.error.message, step) : client.error;
+        if (!client.ok)
+          return client.error.kind === "unknown" ? unknownModel(client.error.message, step) : client.error;
       }
       return undefined;
     },
     async client(model, step) {
       const client = await open(model, workflowOf(options.plan, step));
       if (client.ok) return client;
-      const message = client.error.kind === "invalid" ? (client.error.diagnostics[0]?.message ?? "the script is not valid") : client.error.message;
+      const message =
+        client.error.kind === "invalid"
+          ? (client.error.diagnostics[0]?.message ?? "the script is not valid")
+          : client.error.message;
       return err({ kind: "unavailable", message });
     },
   };
 }
 
 function unknownModel(message: string, step: Step): ModelProblem {
-  const diagnostic: Diagnostic = { code: "FLOW2004", severity: "error", message: `step \`${step.id}\`: ${message}`, at: step.at };
+  const diagnostic: Diagnostic = {
+    code: "FLOW2004",
+    severity: "error",
+    message: `step \`${step.id}\`: ${message}`,
+    at: step.at,
+  };
   return { kind: "invalid", diagnostics: [diagnostic], sources: new Map() };
 }
 
-async function openModel(options: ModelsOptions, model: Json | undefined, workflow: string): Promise<Result<ModelClient, OpenProblem>> {
-  if (options.script !== undefined) return openScript(resolve(options.cwd, options.script), options.script, options.clock);
+async function openModel(
+  options: ModelsOptions,
+  model: Json | undefined,
+  workflow: string,
+): Promise<Result<ModelClient, OpenProblem>> {
+  if (options.script !== undefined)
+    return openScript(resolve(options.cwd, options.script), options.script, options.clock);
   if (model === undefined) return err(unavailable(`no model is named for an agent of ${workflow}`));
   const choice = parseModel(model);
   if (!choice.ok) return err({ kind: "unknown", message: choice.error });
@@ -84,20 +102,42 @@ async function openScript(path: string, shown: string, clock: Clock): Promise<Re
   const bytes = await readSource(path);
   if (!bytes.ok) {
     const at = { file: shown, line: 1, column: 1, endLine: 1, endColumn: 1 };
-    const diagnostic: Diagnostic = { code: bytes.error.code, severity: "error", message: `the script cannot be read: ${bytes.error.message}`, at };
+    const diagnostic: Diagnostic = {
+      code: bytes.error.code,
+      severity: "error",
+      message: `the script cannot be read: ${bytes.error.message}`,
+      at,
+    };
     return err({ kind: "invalid", diagnostics: [diagnostic], sources: new Map() });
   }
   const script = loadScript(bytes.value, shown);
-  if (!script.ok) return err({ kind: "invalid", diagnostics: script.error, sources: new Map([[shown, new TextDecoder().decode(bytes.value)]]) });
+  if (!script.ok)
+    return err({
+      kind: "invalid",
+      diagnostics: script.error,
+      sources: new Map([[shown, new TextDecoder().decode(bytes.value)]]),
+    });
   return ok(scriptedClient(script.value, clock));
 }
 
-async function openServer(choice: Extract<ModelChoice, { provider: "openai" }>, env: ModelsOptions["env"]): Promise<Result<ModelClient, ModelProblem>> {
+async function openServer(
+  choice: Extract<ModelChoice, { provider: "openai" }>,
+  env: ModelsOptions["env"],
+): Promise<Result<ModelClient, ModelProblem>> {
   const key = keyFor(choice, env);
-  if (!key.ok) return err(unavailable(`the model ${choice.id} needs a key, and the variable ${key.error} is not set`, key.error));
+  if (!key.ok)
+    return err(unavailable(`the model ${choice.id} needs a key, and the variable ${key.error} is not set`, key.error));
   const { openaiClient } = await import("../providers/openai.ts");
   const { name: model, baseUrl, custom } = choice;
-  return ok(openaiClient({ model, baseUrl, custom, ...(key.value !== undefined && { apiKey: key.value }), ...(choice.key !== undefined && { keyName: choice.key }) }));
+  return ok(
+    openaiClient({
+      model,
+      baseUrl,
+      custom,
+      ...(key.value !== undefined && { apiKey: key.value }),
+      ...(choice.key !== undefined && { keyName: choice.key }),
+    }),
+  );
 }
 
 function unavailable(reason: string, key = "OPENAI_API_KEY"): ModelProblem {

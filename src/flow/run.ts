@@ -1,26 +1,30 @@
 import { rmSync } from "node:fs";
-import { isAbsolute, join, relative } from "node:path";
+import { dirname, isAbsolute, join, relative, resolve } from "node:path";
+import type { Conversations } from "../agent/recorded.ts";
 import { exitCode } from "../engine/exit-code.ts";
 import { runPlan, type RunResult } from "../engine/run.ts";
+import type { Past } from "../engine/resume.ts";
 import { compileSchema } from "../jsonschema/compile.ts";
 import type { Event, LogLine } from "../model/event.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { addUsage, noUsage } from "../model/message.ts";
-import type { Failure, RunOutcome } from "../model/outcome.ts";
+import { exitCodes, type Failure, type RunOutcome } from "../model/outcome.ts";
 import type { Plan, StepKind } from "../model/plan.ts";
 import type { Emit, Execute } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { StreamFilter } from "../process/capture.ts";
 import { Marks } from "../process/marks.ts";
 import { makeTempFolder } from "../process/temp-folder.ts";
-import { providerKeyNames } from "../providers/catalog.ts";
+import { namedKeys, providerKeyNames } from "../providers/catalog.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { maskData } from "../runlog/mask-event.ts";
 import { createMask, type Mask, type StreamMask } from "../runlog/redact.ts";
 import { newRunId, runsFolder } from "../runlog/runs.ts";
-import { type LogWriter, openLog } from "../runlog/write.ts";
+import { lockRun } from "../runlog/lock.ts";
+import { type LogOptions, type LogWriter, openLog } from "../runlog/write.ts";
 import { createSteps } from "../steps/index.ts";
 import { systemClock } from "./clock.ts";
+import { createFingerprint } from "./fingerprint.ts";
 import { loadHashFiles } from "./hash-files.ts";
 import type { Models } from "./models.ts";
 import { version } from "./version.ts";
@@ -35,6 +39,8 @@ export interface StartOptions {
   readonly workspace: string;
   readonly env: { readonly [name: string]: string | undefined };
   readonly runsDir: string | undefined;
+  /** The file of replies that stands for every model, as it was given. */
+  readonly script: string | undefined;
   readonly parallel: number | undefined;
   readonly logDeltas: boolean;
   readonly fsync: boolean;
@@ -61,51 +67,109 @@ export interface RunEnd {
 
 const defaultParallel = 8;
 
-/** Runs a plan under a new log. An error is a log that could not be opened: then nothing has run. */
+/** A run that begins or goes on: its log, and what it writes there first. */
+export interface Course {
+  readonly run: string;
+  readonly folder: string;
+  readonly open: (options: LogOptions) => Result<LogWriter, { readonly message: string }>;
+  readonly opening: Event;
+  /** What it was before it was resumed. */
+  readonly before?: Before;
+}
+
+export interface Before {
+  readonly past: Past;
+  readonly agents: Conversations;
+  /** When it began, RFC 3339. */
+  readonly started: string;
+}
+
+/** Runs a plan under a new log. An error is a folder that cannot be written: then nothing has run. */
 export async function startRun(options: StartOptions): Promise<Result<RunEnd, string>> {
-  const { plan, env, workspace } = options;
-  const clock = systemClock;
-  const run = newRunId(new Date(clock.now()), Math.random);
+  const { plan, workspace } = options;
+  const run = newRunId(new Date(systemClock.now()), Math.random);
   const folder = join(runsFolder(workspace, options.runsDir), run);
-  const mask = createMask(secretsToMask(options));
-  const opened = openLog({ folder, clock, mask, deltas: options.logDeltas, fsync: options.fsync, ...(options.onEvent && { onLine: reader(options.onEvent) }) });
-  if (!opened.ok) return err(opened.error.message);
-  const log = opened.value;
-  const cancel = new AbortController();
-  const signal = AbortSignal.any([options.signal, cancel.signal]);
-  let usage = noUsage;
-  const emit: Emit = (event) => {
-    if (event.type === "agent.finished") usage = addUsage(usage, event.usage);
-    log.emit(event);
-    if (log.failure() !== undefined) cancel.abort("log");
-  };
-  const started = clock.monotonic();
-  const root = plan.workflows[plan.root];
-  emit({
+  const locked = lockRun(folder);
+  if (!locked.ok) return err(locked.error.message);
+  const cwd = inWorkspace(options.cwd, workspace);
+  const script = options.script === undefined ? undefined : resolve(options.cwd, options.script);
+  const opening: Event = {
     type: "run.started",
     log: 1,
     flow: version,
     run,
     workflow: plan.root,
-    name: root?.name ?? plan.root,
+    name: plan.workflows[plan.root]?.name ?? plan.root,
     workspace,
+    ...(cwd !== "" && { cwd }),
+    ...(script !== undefined && { script: inWorkspace(script, workspace) }),
     commit: gitCommit(workspace),
     digest: plan.digest,
     inputs: options.inputs,
     plan,
+  };
+  try {
+    return await runCourse(options, { run, folder, open: openLog, opening });
+  } finally {
+    locked.value.release();
+  }
+}
+
+/** Relative to the workspace where it lies in there; `/` as separator. */
+export function inWorkspace(path: string, workspace: string): string {
+  const short = relative(workspace, path);
+  return short.startsWith("..") || isAbsolute(short) ? path : short.replaceAll("\\", "/");
+}
+
+/** Runs a plan to its end under the log of its course. Whoever calls holds the run's lock. */
+export async function runCourse(options: StartOptions, course: Course): Promise<Result<RunEnd, string>> {
+  const { plan, env } = options;
+  const { run, folder, before } = course;
+  const clock = systemClock;
+  const mask = createMask(secretsToMask(options));
+  const temp = openTempFolder();
+  if (!temp.ok) return temp;
+  const tempFolder = temp.value;
+  const opened = course.open({
+    folder,
+    clock,
+    mask,
+    deltas: options.logDeltas,
+    fsync: options.fsync,
+    ...(options.onEvent && { onLine: reader(options.onEvent) }),
   });
+  if (!opened.ok) {
+    rmSync(tempFolder, { recursive: true, force: true });
+    return err(opened.error.message);
+  }
+  const log = opened.value;
+  const cancel = new AbortController();
+  const signal = AbortSignal.any([options.signal, cancel.signal]);
+  let usage = before?.agents.usage ?? noUsage;
+  const emit: Emit = (event) => {
+    if (event.type === "message" && event.usage !== undefined) usage = addUsage(usage, event.usage);
+    log.emit(event);
+    if (log.failure() !== undefined) cancel.abort("log");
+  };
+  const started = clock.monotonic();
+  emit(course.opening);
+  const began = before?.started ?? log.time();
   for (const warning of mask.warnings) emit(warningEvent(warning, plan.root));
-  const tempFolder = makeTempFolder();
   const marks = new Marks(run);
   try {
-    const execute = createExecute({ options, run, mask, tempFolder, marks, log, emit });
+    // Nothing of a run that died may go on beside the one that takes its place.
+    if (before !== undefined) await marks.reap();
+    const execute = createExecute({ options, run, mask, tempFolder, marks, log, emit, before });
+    const hasSecrets = secretsToMask(options).length > 0;
     const result = await runPlan({
       plan,
       inputs: options.inputs,
       secrets: options.secrets,
-      run: { id: run, started: new Date(clock.now()).toISOString() },
+      run: { id: run, started: began },
       execute,
       retriable: (step) => retriedKinds.has(step.kind),
+      fingerprint: createFingerprint(plan, hasSecrets ? mask.mask : undefined),
+      ...(before && { past: before.past }),
       emit,
       clock,
       signal,
@@ -115,11 +179,43 @@ export async function startRun(options: StartOptions): Promise<Result<RunEnd, st
     });
     const end = endOf(result, { log, options, env });
     emit({ type: "run.finished", ...end.finished, usage, duration: Math.round(clock.monotonic() - started) });
-    return ok({ run, ...end.finished, outputs: maskData(end.finished.outputs, mask.mask) as JsonObject, log: log.file });
+    return ok({ run, ...maskedEnd(end.finished, mask), log: log.file });
+  } catch (bug) {
+    const error: Failure = { kind: "internal", message: bug instanceof Error ? bug.message : String(bug) };
+    const duration = Math.round(clock.monotonic() - started);
+    emit({
+      type: "run.finished",
+      outcome: "failure",
+      outputs: {},
+      error,
+      usage,
+      duration,
+      exitCode: exitCodes.internal,
+    });
+    throw bug;
   } finally {
     await marks.reap();
     log.close();
     rmSync(tempFolder, { recursive: true, force: true });
+  }
+}
+
+/** What leaves the run by another way than its log. */
+function maskedEnd(finished: ReturnType<typeof endOf>["finished"], { mask }: Mask): typeof finished {
+  const { error, outputs } = finished;
+  const masked = error && {
+    ...error,
+    message: mask(error.message),
+    ...(error.cause !== undefined && { cause: mask(error.cause) }),
+  };
+  return { ...finished, outputs: maskData(outputs, mask) as JsonObject, ...(masked && { error: masked }) };
+}
+
+function openTempFolder(): Result<string, string> {
+  try {
+    return ok(makeTempFolder());
+  } catch (error) {
+    return err(`cannot make a temporary folder: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -130,10 +226,21 @@ function reader(onEvent: (line: LogLine) => void): (line: string) => void {
 
 const retriedKinds: ReadonlySet<StepKind> = new Set(["run", "agent", "tool"]);
 
-/** Declared secrets, and the providers' keys, which nothing should ever print. */
-function secretsToMask({ secrets, env }: StartOptions): { name: string; value: string }[] {
-  const keys = providerKeyNames.flatMap((name) => (env[name] ? [{ name, value: env[name] }] : []));
-  return [...Object.entries(secrets).map(([name, value]) => ({ name, value })), ...keys];
+/** The providers' keys, and those that models of this run name. */
+function keyNames({ plan, inputs }: StartOptions): string[] {
+  return [...providerKeyNames, ...namedKeys([plan as unknown as Json, inputs])];
+}
+
+/** Declared secrets and keys, which nothing should ever print. */
+function secretsToMask(options: StartOptions): { name: string; value: string }[] {
+  const { secrets, env } = options;
+  const keys = keyNames(options).flatMap((name) =>
+    Object.hasOwn(env, name) ? [{ name, value: env[name] ?? "" }] : [],
+  );
+  return [
+    ...Object.entries(secrets).map(([name, value]) => ({ name, value })),
+    ...keys.filter(({ value }) => value !== ""),
+  ];
 }
 
 interface ExecuteSource {
@@ -144,21 +251,25 @@ interface ExecuteSource {
   readonly marks: Marks;
   readonly log: LogWriter;
   readonly emit: Emit;
+  readonly before: Before | undefined;
 }
 
 /** The record of step kinds: which room executes an attempt of which kind. */
 function createExecute(source: ExecuteSource): Execute {
-  const { options, run, mask, tempFolder } = source;
+  const { options, run, mask, tempFolder, log } = source;
   const { secrets, env, cwd } = options;
   const hasSecrets = secretsToMask(options).length > 0;
   const steps = createSteps({
     runId: run,
     cwd,
     tempFolder,
+    spillFolder: join(dirname(log.file), "files"),
     inheritedEnvironment: env,
-    providerKeys: providerKeyNames,
+    providerKeys: keyNames(options),
     secretNames: Object.keys(secrets),
     checkOutput,
+    tools: async () => (await import("../tools/index.ts")).createTools({ marks: source.marks }),
+    workspace: options.workspace,
     ...(hasSecrets && { filter: () => byteFilter(mask.stream()) }),
   });
   let agent: Promise<Execute> | undefined;
@@ -169,7 +280,7 @@ function createExecute(source: ExecuteSource): Execute {
       agent ??= loadAgent(source);
       return (await agent)(attempt);
     },
-    tool: refused,
+    tool: steps.tool,
     approve: refused,
     steps: refused,
     workflow: refused,
@@ -197,7 +308,11 @@ function masked(execute: Execute, mask: Mask): Execute {
   return async (attempt) => {
     const result = await execute(attempt);
     if (result.outcome === "success") {
-      return { outcome: "success", result: maskData(result.result, mask.mask), outputs: maskData(result.outputs, mask.mask) };
+      return {
+        outcome: "success",
+        result: maskData(result.result, mask.mask),
+        outputs: maskData(result.outputs, mask.mask),
+      };
     }
     const outputs = result.outputs === undefined ? {} : { outputs: maskData(result.outputs, mask.mask) };
     if (result.outcome === "cancelled") return { outcome: "cancelled", ...outputs };
@@ -208,20 +323,27 @@ function masked(execute: Execute, mask: Mask): Execute {
 async function checkOutput(schema: Json, value: Json): Promise<readonly string[]> {
   const check = await compileSchema(schema);
   if (!check.ok) return check.error.map((issue) => issue.message);
-  return check.value(value).map((issue) => `${issue.path.length === 0 ? "it" : `\`${issue.path.join(".")}\``} ${issue.message}`);
+  return check
+    .value(value)
+    .map((issue) => `${issue.path.length === 0 ? "it" : `\`${issue.path.join(".")}\``} ${issue.message}`);
 }
 
-async function loadAgent({ options, log, emit, marks }: ExecuteSource): Promise<Execute> {
-  const [{ createAgentExecute }, { createTools }] = await Promise.all([import("../agent/execute.ts"), import("../tools/index.ts")]);
+async function loadAgent({ options, log, emit, marks, before }: ExecuteSource): Promise<Execute> {
+  const [{ createAgentExecute }, { createTools }] = await Promise.all([
+    import("../agent/execute.ts"),
+    import("../tools/index.ts"),
+  ]);
   const { models, plan, workspace } = options;
   const offered = createTools({ marks });
   return createAgentExecute({
     agents: plan.agents,
-    client: async (model, step) => models?.client(model, step) ?? err({ kind: "internal", message: "the run was started without models" }),
+    client: async (model, step) =>
+      models?.client(model, step) ?? err({ kind: "internal", message: "the run was started without models" }),
     tools: (names) => ok(names === undefined ? offered : offered.filter((tool) => names.includes(tool.name))),
     workspace,
     emit,
     clock: systemClock,
+    ...(before && { before: before.agents }),
     spill: (text) => {
       const kept = log.keep(text);
       return kept.ok ? kept.value : "(it could not be kept)";
@@ -236,7 +358,10 @@ interface EndSource {
 }
 
 /** A run whose log broke has failed, whatever its steps did. */
-function endOf(result: RunResult, { log, options }: EndSource): { finished: Pick<RunEnd, "outcome" | "outputs" | "error" | "exitCode"> } {
+function endOf(
+  result: RunResult,
+  { log, options }: EndSource,
+): { finished: Pick<RunEnd, "outcome" | "outputs" | "error" | "exitCode"> } {
   const broken = log.failure();
   const failure: Failure | undefined = broken === undefined ? undefined : { kind: "log", message: broken };
   const failures = failure ? [failure, ...result.failures] : result.failures;
@@ -244,17 +369,16 @@ function endOf(result: RunResult, { log, options }: EndSource): { finished: Pick
   const error = failure ?? result.error;
   const signal = options.signal.reason === "SIGTERM" ? "SIGTERM" : "SIGINT";
   return {
-    finished: { outcome, outputs: failure ? {} : result.outputs, ...(error && { error }), exitCode: exitCode({ outcome, failures, signal }) },
+    finished: {
+      outcome,
+      outputs: failure ? {} : result.outputs,
+      ...(error && { error }),
+      exitCode: exitCode({ outcome, failures, signal }),
+    },
   };
 }
 
 function warningEvent(message: string, file: string): Event {
   const at = { file, line: 1, column: 1, endLine: 1, endColumn: 1 };
   return { type: "diagnostic", diagnostic: { code: "FLOW8007", severity: "warning", message, at } };
-}
-
-/** A path as somebody in `cwd` would type it. */
-export function shortPath(path: string, cwd: string): string {
-  const short = relative(cwd, path);
-  return short === "" || short.startsWith("..") || isAbsolute(short) ? path : short;
 }

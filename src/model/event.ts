@@ -40,11 +40,35 @@ export type RunEvent =
       readonly workflow: string;
       readonly name: string;
       readonly workspace: string;
+      /** Where flow was started, relative to the workspace; absent when it was the workspace itself. */
+      readonly cwd?: string;
+      /** The file of replies that stood for every model, relative to the workspace. */
+      readonly script?: string;
       /** The git commit of the workspace; null outside a repository. */
       readonly commit: string | null;
       readonly digest: string;
       readonly inputs: JsonObject;
       readonly plan: Plan | Blob;
+    }
+  /** The run goes on in the same log, after a crash, a cancel or a failure. What was in force before still is, if absent here. */
+  | {
+      readonly type: "run.resumed";
+      /** Version of flow. */
+      readonly flow: string;
+      readonly run: string;
+      readonly workflow: string;
+      readonly name: string;
+      readonly digest: string;
+      /** The plan from here on; present when it is not the one before, and then `changes` says how it differs. */
+      readonly plan?: Plan | Blob;
+      readonly changes?: readonly string[];
+      readonly script?: string;
+      /** The path from which on everything runs again. */
+      readonly from?: string;
+      /** Outputs of finished steps that were replaced. */
+      readonly set?: readonly SetOutput[];
+      /** Bytes of a line cut off by the crash, which were taken away. */
+      readonly torn?: number;
     }
   | {
       readonly type: "run.finished";
@@ -56,18 +80,49 @@ export type RunEvent =
       readonly exitCode: number;
     };
 
+/** The output `output` of the execution `step`, as a person replaced it. */
+export interface SetOutput {
+  readonly step: string;
+  readonly output: string;
+  readonly value: Json;
+}
+
+/**
+ * What decides whether the recorded end of an execution still holds: 16 hex digits each. `definition` stands for what
+ * the step is, `given` for the values it was given, secrets masked.
+ */
+export interface Fingerprint {
+  readonly definition: string;
+  readonly given: string;
+}
+
+/** Why an execution that is in the log runs again. `uncertain`: it was running when the run died. */
+export type Again = "from" | "uncertain" | "undone" | "failed" | "cancelled" | "definition" | "given";
+
 /** `step` is the step path: ids joined by `/`, with `[item]` and `#iteration` (`group[2]/ok#3`). */
 export type StepEvent =
   /** The step is ready and waits for a free slot; not sent when it starts at once. */
   | { readonly type: "step.ready"; readonly step: string }
   | { readonly type: "step.started"; readonly step: string; readonly kind: StepKind }
   /** `attempt` counts from 1; only kinds that can be retried send attempt events. */
-  | { readonly type: "step.attempt.started"; readonly step: string; readonly attempt: number }
+  | {
+      readonly type: "step.attempt.started";
+      readonly step: string;
+      readonly attempt: number;
+      /** Absent on a step that contains steps: each of those has its own. */
+      readonly fingerprint?: Fingerprint;
+      /** Present when a run before this resume had begun the same execution. */
+      readonly again?: Again;
+    }
   | {
       readonly type: "step.attempt.finished";
       readonly step: string;
       readonly attempt: number;
       readonly outcome: Exclude<StepOutcome, "skipped">;
+      /** Of a success: what its kind gave, before the step's own `outputs`; absent when only `result` is used. */
+      readonly outputs?: Json;
+      /** Of a success, where the step's `outputs` or `until` look at it. */
+      readonly result?: Json;
       readonly error?: Failure;
       readonly duration: number;
     }
@@ -79,6 +134,10 @@ export type StepEvent =
       readonly delay: number;
       readonly error: Failure;
     }
+  /** The execution had ended before this resume and did not run again; `end` is the `seq` of its end. */
+  | { readonly type: "step.reused"; readonly step: string; readonly end: number }
+  /** The `undo` of an execution begins: from here on its end does not count any more. */
+  | { readonly type: "step.undo.started"; readonly step: string }
   /** The `undo` of an execution ran, because the scope around it failed or was cancelled. */
   | {
       readonly type: "step.undone";
@@ -117,6 +176,8 @@ export type AgentEvent =
       readonly model: string;
       readonly provider: string;
       readonly tools: readonly string[];
+      /** The agent run, cut off before this resume, whose conversation it goes on with. */
+      readonly continues?: string;
     })
   | (AgentRunIds & {
       readonly type: "agent.finished";
@@ -136,7 +197,13 @@ export type AgentEvent =
       readonly request: string;
     })
   /** A whole message, logged before anything acts on it. `turn` 0 holds what the agent was given. */
-  | (TurnIds & { readonly type: "message"; readonly message: Message })
+  | (TurnIds & {
+      readonly type: "message";
+      readonly message: Message;
+      /** Of a model's reply. */
+      readonly stop?: StopReason;
+      readonly usage?: Usage;
+    })
   /** A piece of a message while it streams. Not logged unless asked for. */
   | (TurnIds & { readonly type: "message.delta"; readonly delta: Delta })
   | (TurnIds & {

@@ -22,7 +22,7 @@ export interface RunOptions {
   readonly cwd: string;
   /** From `makeTempFolder`, for scripts and `$FLOW_OUTPUT` files; whoever made it removes it after the run. */
   readonly tempFolder: string;
-  /** An existing folder for output that is too long to be a value; absent: its middle is dropped. */
+  /** A folder for output that is too long to be a value, made when needed; absent: its middle is dropped. */
   readonly spillFolder?: string;
   readonly inheritedEnvironment: Readonly<Record<string, string | undefined>>;
   /** Names of the variables that hold the providers' keys. */

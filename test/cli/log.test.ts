@@ -34,7 +34,7 @@ describe("the folder of runs", () => {
   it("that cannot be made is exit 3, and nothing runs", async () => {
     place.write("file", "");
     const { code, stdout, stderr } = await place.flow(["run", "ok.yaml", "--runs-dir", "file/runs"]);
-    expect(stderr).toMatch(/^flow: cannot start the run's log .*ENOTDIR.*\n$/);
+    expect(stderr).toMatch(/^flow: cannot lock the run .*ENOTDIR.*\n$/);
     expect([code, stdout]).toEqual([3, ""]);
     expect(existsSync(join(place.folder, "ran"))).toBe(false);
   });

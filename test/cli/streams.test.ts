@@ -58,7 +58,7 @@ describe("what flow run prints", () => {
   it("ends with what happened, what it cost, where the log is and what to type next", async () => {
     const { stderr } = await place.flow(["run", "two.yaml"]);
     const block = stderr.slice(stderr.indexOf("\n\n") + 2).split("\n");
-    expect(block[0]).toMatch(/^ok two \d{8}-\d{6}-\w{4} \d+\.\ds$/);
+    expect(block[0]).toMatch(/^ok two \d{8}-\d{6}-\w{5} \d+\.\ds$/);
     expect(block[1]).toBe("  steps   2 ok, 0 failed, 0 skipped");
     expect(block[2]).toBe("  tokens  0 in, 0 out, $0");
     expect(block[3]).toMatch(/^ {2}log {5}\.flow\/runs\/[\w-]+\/log\.jsonl$/);
@@ -104,10 +104,10 @@ describe("what flow run prints", () => {
         "",
       ].join("\n"),
     );
-    const next = /next {4}(grep .*)/.exec(stderr)?.[1] ?? "false";
-    const { stdout: lines } = await place.shell(next);
-    expect(lines).toContain('"type":"step.finished","step":"build"');
-    expect(lines).not.toContain('"step":"fine"');
+    const next = /next {4}node (.*)/.exec(stderr)?.[1] ?? "false";
+    const { stdout: lines } = await place.shell(`"$NODE" ${next}`);
+    expect(lines).toMatch(/^build: failed/);
+    expect(lines).toContain("  | last words\n");
   });
 
   it("says in one line why it failed when it is quiet, and nothing when it did not", async () => {

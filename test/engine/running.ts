@@ -28,6 +28,8 @@ export interface Given {
   readonly does?: { readonly [id: string]: Does };
   readonly otherwise?: Does;
   readonly retriable?: boolean;
+  /** One of its own when absent; what runs at once needs it before there is a {@link Running}. */
+  readonly clock?: FakeClock;
   /** Cancelled before it starts. */
   readonly cancelled?: boolean;
 }
@@ -36,7 +38,7 @@ export const succeed: Does = ({ inputs }) => ({ outcome: "success", result: inpu
 export const fail: Does = () => ({ outcome: "failure", error: { kind: "exit", message: "exit code 1" } });
 
 export function start(plan: Plan, given: Given = {}): Running {
-  const clock = new FakeClock();
+  const clock = given.clock ?? new FakeClock();
   const events: StepEvent[] = [];
   const cancel = new AbortController();
   const kill = new AbortController();

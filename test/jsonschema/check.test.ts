@@ -194,7 +194,7 @@ const wrong: readonly (readonly [what: string, value: Json, expected: readonly s
   [
     "an undo that does nothing",
     step({ run: "x", undo: { shell: "sh" } }),
-    ["steps.a.undo: must have exactly one of `run`, `tool`, `agent`, and has none"],
+    ["steps.a.undo: must have exactly one of `run`, `tool`, `agent`, `workflow`, and has none"],
   ],
   ["a condition on an undo", step({ run: "x", undo: { run: "y", if: "z" } }), ["steps.a.undo: unknown key `if`"]],
   [

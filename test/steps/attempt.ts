@@ -55,6 +55,8 @@ export class Bench {
       providerKeys: [],
       secretNames: [],
       checkOutput: () => Promise.resolve([]),
+      tools: () => Promise.resolve([]),
+      workspace: this.cwd,
       ...options,
     });
     const command = typeof run === "string" ? { script: run } : ({ argv: true } as const);

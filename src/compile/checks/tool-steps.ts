@@ -31,18 +31,22 @@ interface Called {
 async function checkCall(owner: MapNode, { name, at, parameters, report }: Called): Promise<void> {
   const written = entry(owner, "with");
   const given = asMap(written?.value)?.entries ?? [];
-  const { properties, required, additionalProperties } = parameters;
-  const known = isJsonObject(properties) ? properties : {};
-  for (const key of Array.isArray(required) ? required : []) {
-    if (typeof key !== "string" || given.some((it) => it.key === key)) continue;
+  for (const key of requiredBy(parameters)) {
+    if (given.some((it) => it.key === key)) continue;
     const suggestion = `add it to \`with\`: \`${key}: …\``;
     report("FLOW3010", written?.keyAt ?? at, `tool \`${name}\` needs \`${key}\``, { suggestion });
   }
+  const { properties, additionalProperties } = parameters;
+  const known = isJsonObject(properties) ? properties : {};
   for (const { key, keyAt, value } of given) {
     const schema = own(known, key);
     if (schema !== undefined) await checkConstant({ key, schema, value, name, report });
     else if (additionalProperties === false) reportUnknown(key, keyAt, { name, report, names: Object.keys(known) });
   }
+}
+
+function requiredBy({ required }: JsonObject): string[] {
+  return Array.isArray(required) ? required.filter((key) => typeof key === "string") : [];
 }
 
 function reportUnknown(

@@ -1,0 +1,265 @@
+import { existsSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { Conversations } from "../agent/recorded.ts";
+import { pathsFrom } from "../engine/from.ts";
+import { History } from "../engine/resume.ts";
+import type { Event, LogLine, SetOutput } from "../model/event.ts";
+import type { Json, JsonObject } from "../model/json.ts";
+import type { Plan } from "../model/plan.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import { readBlob } from "../runlog/blobs.ts";
+import { isBlob } from "../runlog/fields.ts";
+import { type Lock, lockRun } from "../runlog/lock.ts";
+import { type Reopened, readForResume } from "../runlog/reopen.ts";
+import { continueLog } from "../runlog/write.ts";
+import { planChanges } from "./plan-changes.ts";
+import { type Course, inWorkspace, runCourse, type RunEnd, type StartOptions } from "./run.ts";
+import { fitSet, lastOutputs, parseSet } from "./set-outputs.ts";
+import { version } from "./version.ts";
+
+/** Why a run cannot go on: `usage` when somebody has to ask for something else. */
+export interface ResumeProblem {
+  readonly kind: "usage" | "unavailable";
+  readonly message: string;
+}
+
+/** A run that is ours to go on with: folded, its large values fetched, locked until `close`. */
+export interface PastRun {
+  readonly folder: string;
+  readonly first: Reopened["first"];
+  readonly reopened: Reopened;
+  readonly history: History;
+  readonly agents: Conversations;
+  readonly inputs: JsonObject;
+  /** The plan in force when it stopped, and what it was started with. */
+  readonly plan: Plan;
+  readonly digest: string;
+  readonly script: string | undefined;
+  readonly workspace: string;
+  /** Where flow was started. */
+  readonly cwd: string;
+  /** Its last event, if it came to an end. */
+  readonly finished: Extract<LogLine, { type: "run.finished" }> | undefined;
+  close(): void;
+}
+
+/** Locks the run in `folder` and reads all of it. An error leaves everything as it was. */
+export async function openPast(folder: string): Promise<Result<PastRun, ResumeProblem>> {
+  const locked = lockRun(folder);
+  if (!locked.ok) {
+    const { kind, message } = locked.error;
+    return err({ kind: kind === "held" ? "usage" : "unavailable", message });
+  }
+  const read = await readPast(folder, locked.value);
+  if (read.ok) return read;
+  locked.value.release();
+  return err({ kind: "usage", message: read.error });
+}
+
+async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, string>> {
+  const history = new History();
+  const agents = new Conversations();
+  const latest = new Latest();
+  const read = await readForResume(folder, (line) => {
+    history.add(line);
+    agents.add(line);
+    latest.add(line);
+  });
+  if (!read.ok) return read;
+  const restore = new Restore(folder);
+  for (const execution of history.executions.values()) await restore.fields(execution.end, ["outputs", "result", "error"]);
+  for (const { messages, calls } of agents.left) {
+    for (const [index] of messages.entries()) await restore.fields(messages, [index]);
+    for (const call of calls.values()) await restore.fields(call, ["text"]);
+  }
+  const { first } = read.value;
+  const known = { inputs: first.inputs, plan: latest.plan, finished: { ...latest.finished } };
+  await restore.fields(known, ["inputs", "plan"]);
+  await restore.fields(known.finished, ["outputs", "error"]);
+  if (restore.problem !== undefined) return err(restore.problem);
+  const workspace = workspaceOfRun(folder, first.workspace);
+  return ok({
+    folder,
+    first,
+    reopened: read.value,
+    history,
+    agents,
+    inputs: known.inputs,
+    plan: known.plan as Plan,
+    digest: latest.digest,
+    script: latest.script === undefined ? undefined : resolve(workspace, latest.script),
+    workspace,
+    cwd: resolve(workspace, first.cwd ?? ""),
+    finished: latest.finished && ({ ...known.finished } as PastRun["finished"]),
+    close: () => lock.release(),
+  });
+}
+
+/** What the last line that says something says. */
+class Latest {
+  plan: unknown;
+  digest = "";
+  script: string | undefined;
+  finished: PastRun["finished"];
+
+  add(line: LogLine): void {
+    if (line.type === "run.finished") this.finished = line;
+    if (line.type !== "run.started" && line.type !== "run.resumed") return;
+    this.finished = undefined;
+    this.plan = line.plan ?? this.plan;
+    this.digest = line.digest;
+    this.script = line.script ?? this.script;
+  }
+}
+
+/** Puts the values in the place of their references. */
+class Restore {
+  problem: string | undefined;
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async fields(owner: object, names: readonly (string | number)[]): Promise<void> {
+    const fields = owner as { [name: string]: Json | undefined };
+    for (const name of names) {
+      const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
+      if (!isBlob(value)) continue;
+      const read = await readBlob(this.#folder, value);
+      if (read.ok) fields[name] = read.value;
+      else this.problem ??= read.error.message;
+    }
+  }
+}
+
+/** A project may have been moved; its runs then moved with it. */
+function workspaceOfRun(folder: string, recorded: string): string {
+  const runs = dirname(folder);
+  return runs.endsWith(join(".flow", "runs")) ? dirname(dirname(runs)) : recorded;
+}
+
+/** Where the plan to go on with comes from: a file, relative to where flow was started, or else the log. */
+export interface PlanSource {
+  readonly file: string | undefined;
+  readonly notes: readonly string[];
+  /** Why the plan of that file cannot be meant for this run. */
+  stranger(plan: Plan): string | undefined;
+}
+
+/** The file that is named now, or the one the run was started with, as long as it is there. */
+export function inheritPlan(
+  past: PastRun,
+  request: { readonly workflow?: string; readonly cwd?: string },
+): PlanSource {
+  const { first, workspace, cwd } = past;
+  const known = past.plan.root;
+  const named = request.workflow === undefined ? undefined : resolve(request.cwd ?? process.cwd(), request.workflow);
+  const own = resolve(workspace, known);
+  const isThere = known !== "-" && existsSync(own);
+  const path = named ?? (isThere ? own : undefined);
+  const gone = known === "-" ? "the workflow came from standard input" : `the file ${known} is gone`;
+  const stranger = (plan: Plan): string | undefined => {
+    const ids = new Set(stepIds(past.plan));
+    if (plan.root === known || ids.size === 0 || stepIds(plan).some((id) => ids.has(id))) return undefined;
+    return `${plan.root} has no step in common with ${known}, which run ${first.run} was started with: this is the log of another workflow`;
+  };
+  return {
+    file: path === undefined ? undefined : relative(cwd, path),
+    notes: path === undefined ? [`${gone}: the plan in the log is used`] : [],
+    stranger,
+  };
+}
+
+function stepIds({ workflows, root }: Plan): string[] {
+  return workflows[root]?.scope.steps.map(({ id }) => id) ?? [];
+}
+
+/** How the run ended, if it succeeded. */
+export function finishedEnd({ finished, first, folder }: PastRun): RunEnd | undefined {
+  if (finished?.outcome !== "success") return undefined;
+  const { outcome, outputs, exitCode } = finished;
+  return { run: first.run, outcome, outputs, exitCode, log: join(folder, "log.jsonl") };
+}
+
+/** What somebody asks of a resume, as it was typed. */
+export interface Wishes {
+  readonly from: string | undefined;
+  readonly set: readonly string[];
+}
+
+/** The wishes, checked against the plan and the log. */
+export async function readWishes(past: PastRun, plan: Plan, wishes: Wishes): Promise<Result<readonly SetOutput[], string>> {
+  const { history, folder } = past;
+  if (wishes.from !== undefined) {
+    const matches = pathsFrom(plan, wishes.from);
+    if (!matches.ok) return err(`--from: ${matches.error}`);
+    if (/[[#]/.test(wishes.from) && history.stateOf(wishes.from) === "unknown")
+      return err(`--from: nothing called \`${wishes.from}\` has run yet`);
+  }
+  const written = [];
+  for (const text of wishes.set) {
+    const parsed = parseSet(text);
+    if (!parsed.ok) return parsed;
+    const state = history.stateOf(parsed.value.step);
+    if (state === "unknown") return err(`--set: nothing called \`${parsed.value.step}\` has run in this run`);
+    if (state === "begun") return err(`--set: \`${parsed.value.step}\` has not succeeded, so it has no outputs to replace`);
+    written.push(parsed.value);
+  }
+  if (written.length === 0) return ok([]);
+  const outputs = await lastOutputs(folder, new Set(written.map(({ step }) => step)));
+  if (!outputs.ok) return outputs;
+  const sets: SetOutput[] = [];
+  for (const one of written) {
+    const fitted = await fitSet(plan, one, outputs.value.get(one.step) ?? {});
+    if (!fitted.ok) return err(`--set: ${fitted.error}`);
+    sets.push(fitted.value);
+  }
+  return ok(sets);
+}
+
+export interface Resuming {
+  readonly past: PastRun;
+  readonly options: StartOptions;
+  readonly from: string | undefined;
+  readonly set: readonly SetOutput[];
+  /** What a person should know beside how the plan changed. */
+  readonly notes: readonly string[];
+}
+
+/** Goes on with a run in its own log. */
+export function resumeRun({ past, options, from, set, notes }: Resuming): Promise<Result<RunEnd, string>> {
+  const { reopened, history, agents, first, folder } = past;
+  const { plan } = options;
+  const isNew = plan.digest !== past.digest;
+  const changes = [...notes, ...(isNew ? planChanges(past.plan, plan) : [])];
+  const opening: Extract<Event, { type: "run.resumed" }> = {
+    type: "run.resumed",
+    flow: version,
+    run: first.run,
+    workflow: plan.root,
+    name: plan.workflows[plan.root]?.name ?? plan.root,
+    digest: plan.digest,
+    ...(isNew && { plan }),
+    ...(changes.length > 0 && { changes }),
+    ...(options.script !== undefined && {
+      script: inWorkspace(resolve(options.cwd, options.script), options.workspace),
+    }),
+    ...(from !== undefined && { from }),
+    ...(set.length > 0 && { set }),
+    ...(reopened.torn > 0 && { torn: reopened.torn }),
+  };
+  history.add({ ...opening, seq: reopened.end.seq + 1, time: "" });
+  const froms = history.froms.flatMap(({ seq, from: path }) => {
+    const matches = pathsFrom(plan, path);
+    return matches.ok ? [{ seq, matches: matches.value }] : [];
+  });
+  const course: Course = {
+    run: first.run,
+    folder,
+    open: (log) => continueLog(log, reopened.end),
+    opening,
+    before: { past: history.past(froms), agents, started: first.time },
+  };
+  return runCourse(options, course);
+}

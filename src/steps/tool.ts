@@ -1,0 +1,61 @@
+import { isJsonObject, type Json, own } from "../model/json.ts";
+import type { Block } from "../model/message.ts";
+import type { Failure, StepResult } from "../model/outcome.ts";
+import type { Body } from "../model/plan.ts";
+import type { Execute, Tool, ToolOutput } from "../model/ports.ts";
+
+export interface ToolOptions {
+  /** Those a step may call, by their canonical names; asked for once. */
+  readonly tools: () => Promise<readonly Tool[]>;
+  /** Absolute; nothing outside is reachable. */
+  readonly workspace: string;
+  /** What is wrong with a value by a JSON Schema; empty when nothing is. */
+  readonly checkValue: (schema: Json, value: Json) => Promise<readonly string[]>;
+}
+
+type ToolBody = Extract<Body, { kind: "tool" }>;
+
+/** The kind `tool`: one call that the author of the workflow wrote, without a model. */
+export function createTool(options: ToolOptions): Execute {
+  let loading: Promise<readonly Tool[]> | undefined;
+  return async ({ step, inputs, signal }) => {
+    const { body } = step;
+    if (body.kind !== "tool") throw new Error(`a ${body.kind} step was given to tool`);
+    if (signal.aborted) return { outcome: "cancelled" };
+    loading ??= options.tools();
+    const tool = (await loading).find(({ name }) => name === body.tool);
+    if (tool === undefined) return failure({ kind: "unavailable", message: `there is no tool \`${body.tool}\`` });
+    const args = own(inputs, "with") ?? {};
+    const problems = isJsonObject(args) ? await options.checkValue(tool.parameters, args) : ["it must be a map"];
+    if (!isJsonObject(args) || problems.length > 0)
+      return failure({ kind: "input", message: `\`with\` does not fit \`${tool.name}\`: ${problems.join("; ")}` });
+    const answer = await tool.run(args, { workspace: options.workspace, signal });
+    if (signal.aborted) return { outcome: "cancelled" };
+    return answer.ok ? conclude(answer.value, body, options) : failure({ kind: "tool_error", message: answer.error });
+  };
+}
+
+async function conclude(
+  { blocks, structured }: ToolOutput,
+  { tool, output }: ToolBody,
+  { checkValue }: ToolOptions,
+): Promise<StepResult> {
+  const text = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  const result = { text, content: structured ?? contentOf(blocks) };
+  const outputs = isJsonObject(structured) ? structured : { text };
+  if (output === undefined) return { outcome: "success", result, outputs };
+  if (structured === undefined)
+    return failure({ kind: "output", message: `\`${tool}\` gave text and no structured content` }, { text });
+  const problems = await checkValue(output.json, structured);
+  if (problems.length === 0) return { outcome: "success", result, outputs };
+  return failure({ kind: "output", message: `what \`${tool}\` gave does not fit: ${problems.join("; ")}` }, { text });
+}
+
+/** As the tool gave it: a list of blocks. */
+function contentOf(blocks: readonly Block[]): Json {
+  return blocks.map((block) => JSON.parse(JSON.stringify(block)) as Json);
+}
+
+function failure(error: Failure, outputs?: Json): StepResult {
+  return { outcome: "failure", error, ...(outputs !== undefined && { outputs }) };
+}
