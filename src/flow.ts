@@ -16,7 +16,6 @@ export type { Given } from "./compile/given-inputs.ts";
 export type { RunEnd } from "./flow/run.ts";
 export { evaluate } from "./expr/public.ts";
 export { describeExpression } from "./flow/describe-expression.ts";
-export { version } from "./flow/version.ts";
 
 /** Which workflow, and where. */
 export interface WorkflowSource {
@@ -185,9 +184,11 @@ function usage(message: string): Refusal {
 }
 
 async function goOn(request: ResumeRequest, past: PastRun): Promise<ResumeResult> {
-  const { inheritPlan, finishedEnd, readWishes, resumeRun } = await import("./flow/resume.ts");
+  const { inheritPlan, isUnchanged, finishedEnd, readWishes, resumeRun } = await import("./flow/resume.ts");
   const source = inheritPlan(past, request);
-  const prepared = source.file === undefined ? preparedFromLog(past) : await prepareAgain(source.file, past);
+  const { file } = source;
+  const isKnown = file === undefined || (request.workflow === undefined && isUnchanged(past));
+  const prepared = isKnown ? preparedFromLog(past) : await prepareAgain(file, past);
   if ("kind" in prepared) return { started: false, refusal: prepared };
   const { plan } = prepared;
   const wishes = { from: request.from, set: request.set ?? [] };

@@ -50,8 +50,13 @@ describe("a planted fault is found:", () => {
 });
 
 test("no comment switches a check off", () => {
-  const comment = new RegExp(["@ts-(ignore|expect-error|nocheck)", "(ox|es)lint-disable", "prettier-ignore", "oxfmt-ignore"].join("|"));
-  const tracked = execFileSync("git", ["ls-files", "src", "test", "bench", "scripts", "examples"], { cwd: root, encoding: "utf8" });
+  const comment = new RegExp(
+    ["@ts-(ignore|expect-error|nocheck)", "(ox|es)lint-disable", "prettier-ignore", "oxfmt-ignore"].join("|"),
+  );
+  const tracked = execFileSync("git", ["ls-files", "src", "test", "bench", "scripts", "examples"], {
+    cwd: root,
+    encoding: "utf8",
+  });
   const found = tracked
     .split("\n")
     .filter((path) => path.endsWith(".ts") && path !== "test/architecture.test.ts")

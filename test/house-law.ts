@@ -84,7 +84,11 @@ function roomOf(path: string): string {
 
 function vendorOf(request: string): string {
   const parts = request.split("/");
-  return request.startsWith("@") ? parts.slice(0, 2).join("/") : request.startsWith("node:") ? request : (parts[0] ?? "");
+  return request.startsWith("@")
+    ? parts.slice(0, 2).join("/")
+    : request.startsWith("node:")
+      ? request
+      : (parts[0] ?? "");
 }
 
 function cycles(files: readonly SourceFile[]): string[] {
@@ -104,4 +108,3 @@ function cycles(files: readonly SourceFile[]): string[] {
   for (const file of files) visit(file.path, []);
   return found;
 }
-

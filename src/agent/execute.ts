@@ -14,6 +14,7 @@ import { runAgent } from "./loop.ts";
 import type { AgentResult, AgentRun } from "./loop.ts";
 import { finishName } from "./output.ts";
 import { firstMessages } from "./prompt.ts";
+import type { Conversations } from "./recorded.ts";
 
 /** What agent steps need from the rest of the house; one for each run. */
 export interface AgentExecuteOptions {
@@ -30,6 +31,8 @@ export interface AgentExecuteOptions {
   readonly clock: Clock;
   /** Keeps a text too long for the model and gives the path to read it at. */
   readonly spill: (text: string) => string;
+  /** What the log has of the agents before the run was resumed. */
+  readonly before?: Pick<Conversations, "runsOf" | "take">;
 }
 export type ToolsFound = Result<readonly Tool[], Failure>;
 
@@ -40,7 +43,7 @@ export function createAgentExecute(options: AgentExecuteOptions): Execute {
   const evaluator = createEvaluator();
   const runsOf = new Map<string, number>();
 
-  return async ({ step, path, inputs, signal }: Attempt): Promise<StepResult> => {
+  return async ({ step, path, inputs, signal, resumes }: Attempt): Promise<StepResult> => {
     const { body } = step;
     if (body.kind !== "agent") throw new Error(`an agent cannot run the ${body.kind} step ${path}`);
     const agent = Object.hasOwn(options.agents, body.agent) ? options.agents[body.agent] : undefined;
@@ -50,7 +53,8 @@ export function createAgentExecute(options: AgentExecuteOptions): Execute {
     const equipment = await equip({ ...options, evaluator }, { agent, body, inputs, path });
     if (!equipment.ok) return { outcome: "failure", error: equipment.error };
 
-    const count = (runsOf.get(path) ?? 0) + 1;
+    const recorded = resumes === true ? options.before?.take(path) : undefined;
+    const count = (runsOf.get(path) ?? options.before?.runsOf(path) ?? 0) + 1;
     runsOf.set(path, count);
     const { workspace, clock, spill } = options;
     const maxTurns = step.limits.turns ?? agent.limits.turns;
@@ -59,6 +63,7 @@ export function createAgentExecute(options: AgentExecuteOptions): Execute {
       ids: { step: path, agent: `${path}@${count}`, parent: null },
       name: agent.name,
       messages: messages.value,
+      ...(recorded && { recorded }),
       ...(maxTurns === undefined ? {} : { maxTurns }),
       sampling: samplingOf(agent),
       workspace,
@@ -141,7 +146,9 @@ async function reported({ emit, clock }: AgentExecuteOptions, run: AgentRun): Pr
   const ids: AgentRunIds = run.ids;
   const start = clock.monotonic();
   const tools = run.tools.map(({ name }) => name).sort();
-  emit({ ...ids, type: "agent.started", name: run.name, model: run.model, provider: run.client.provider, tools });
+  const { name, model, client, recorded } = run;
+  const continues = recorded && { continues: recorded.agent };
+  emit({ ...ids, type: "agent.started", name, model, provider: client.provider, tools, ...continues });
   const events = runAgent(run);
   let next = await events.next();
   for (; next.done !== true; next = await events.next()) emit(next.value);

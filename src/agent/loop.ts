@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentRunIds, TurnIds } from "../model/event.ts";
-import type { JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { AgentOutcome, Block, Message, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";
 import type { Clock, ModelClient, ModelFailure, Tool } from "../model/ports.ts";
@@ -7,12 +7,14 @@ import { elapsed } from "../model/ports.ts";
 import { unreachable } from "../model/result.ts";
 import { allowedRepairs, finishName, structuredOutput } from "./output.ts";
 import type { StructuredOutput } from "./output.ts";
+import { recordedResult } from "./recorded.ts";
+import type { Recorded } from "./recorded.ts";
 import { buildRequest, requestHash } from "./request.ts";
 import type { Sampling } from "./request.ts";
 import { runCalls } from "./tool-call.ts";
 import type { CallSetting } from "./tool-call.ts";
 import { streamTurn } from "./turn.ts";
-import type { Reply } from "./turn.ts";
+import type { CallBlock, Reply } from "./turn.ts";
 
 /** Everything one agent run works with. */
 export interface AgentRun {
@@ -24,6 +26,8 @@ export interface AgentRun {
   readonly client: ModelClient;
   /** What the agent is given: its instructions and its prompt. */
   readonly messages: readonly Message[];
+  /** Its conversation before the run was resumed: it goes on there. */
+  readonly recorded?: Recorded;
   readonly tools: readonly Tool[];
   /** JSON Schema of the structured answer, root `type: object`. */
   readonly output?: JsonObject;
@@ -59,12 +63,12 @@ export async function* runAgent(run: AgentRun): AsyncGenerator<AgentEvent, Agent
     messages: [],
     tools: run.tools,
     validators: new Map(),
-    turns: 0,
-    usage: noUsage,
+    turns: run.recorded?.turns ?? 0,
+    usage: run.recorded?.usage ?? noUsage,
     text: "",
     badFinishes: 0,
   };
-  const prepared = yield* begin(run, state);
+  const prepared = (yield* begin(run, state)) ?? (yield* resume(run, state));
   if (prepared !== undefined) return result(state, prepared);
   for (;;) {
     const ending = yield* takeTurn(run, state);
@@ -90,7 +94,8 @@ function result({ turns, usage, text }: State, ending: Ending): AgentResult {
 }
 
 async function* begin(run: AgentRun, state: State): AsyncGenerator<AgentEvent, Ending | undefined> {
-  for (const message of run.messages) yield* say(state, { ...run.ids, turn: 0 }, message);
+  if (run.recorded !== undefined) state.messages.push(...run.recorded.messages);
+  else for (const message of run.messages) yield* say(state, { ...run.ids, turn: 0 }, message);
   if (run.output === undefined) return undefined;
   const output = await structuredOutput(run.output);
   if (!output.ok) return { outcome: "invalid_output", reason: output.error };
@@ -100,9 +105,50 @@ async function* begin(run: AgentRun, state: State): AsyncGenerator<AgentEvent, E
 }
 
 /** A message enters the conversation only here, and its event goes out before anything can act on it. */
-async function* say(state: State, ids: TurnIds, message: Message): AsyncGenerator<AgentEvent, void> {
+async function* say(state: State, ids: TurnIds, message: Message, reply?: Whole): AsyncGenerator<AgentEvent, void> {
   state.messages.push(message);
-  yield { ...ids, type: "message", message };
+  yield { ...ids, type: "message", message, ...(reply && { stop: reply.stop, usage: reply.usage }) };
+}
+
+/** Ends the turn that was cut off behind its reply, if there is one: the model is not asked a second time. */
+async function* resume(run: AgentRun, state: State): AsyncGenerator<AgentEvent, Ending | undefined> {
+  const { recorded } = run;
+  if (recorded === undefined) return undefined;
+  state.badFinishes = badFinishesIn(recorded.messages);
+  const last = recorded.messages.at(-1);
+  for (const { role, blocks } of recorded.messages) if (role === "assistant") state.text = textOf(blocks) || state.text;
+  if (last?.role !== "assistant") return endBefore(state);
+  const calls = last.blocks.filter((block) => block.type === "call");
+  const { stop = "unknown", lastUsage: usage, turns } = recorded;
+  const reply: Whole = { type: "message", message: last, text: textOf(last.blocks), calls, stop, usage };
+  const ids: TurnIds = { ...run.ids, turn: turns };
+  return yield* conclude(run, { state, ids, reply, known: knownResults(recorded), start: run.clock.monotonic() });
+}
+
+/** The answer was accepted, or refused for the last time, and only the end itself is not in the log. */
+function endBefore({ output, messages, badFinishes }: State): Ending | undefined {
+  if (output === undefined) return undefined;
+  if (badFinishes > allowedRepairs)
+    return { outcome: "invalid_output", reason: "no answer fitted the `output` schema" };
+  const results = messages.at(-1)?.blocks.filter((block) => block.type === "result" && block.error !== true) ?? [];
+  const accepted = new Set(results.map((block) => (block.type === "result" ? block.id : "")));
+  const answer = messages.at(-2)?.blocks.find((block) => isFinish(block) && accepted.has(block.id));
+  if (answer?.type !== "call" || !isJsonObject(answer.args)) return undefined;
+  return { outcome: "done", reason: "the model finished", output: answer.args };
+}
+
+function badFinishesIn(messages: readonly Message[]): number {
+  const blocks = messages.flatMap((message) => message.blocks);
+  const finishes = new Set(blocks.flatMap((block) => (isFinish(block) ? [block.id] : [])));
+  return blocks.filter((block) => block.type === "result" && block.error === true && finishes.has(block.id)).length;
+}
+
+function isFinish(block: Block): block is CallBlock {
+  return block.type === "call" && block.name === finishName;
+}
+
+function textOf(blocks: readonly Block[]): string {
+  return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
 async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent, Ending | undefined> {
@@ -113,10 +159,20 @@ async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent
   if (reply.text !== "") state.text = reply.text;
   if (reply.type === "failed") return run.signal.aborted ? cancelled : (overCap(run, ids) ?? failed(reply.failure));
   state.usage = addUsage(state.usage, reply.usage);
-  yield* say(state, ids, reply.message);
+  yield* say(state, ids, reply.message, reply);
+  return yield* conclude(run, { state, ids, reply, known: new Map(), start });
+}
+
+interface Turn extends Calls {
+  readonly start: number;
+}
+
+/** What follows a reply: its calls are answered, or it is the end. */
+async function* conclude(run: AgentRun, turn: Turn): AsyncGenerator<AgentEvent, Ending | undefined> {
+  const { state, ids, reply, start } = turn;
   let ending = overCap(run, ids);
   if (ending === undefined && reply.calls.length === 0) ending = endOfAnswer(state, reply);
-  else if (ending === undefined) ending = yield* answerCalls(run, { state, ids, reply });
+  else if (ending === undefined) ending = yield* answerCalls(run, turn);
   const { stop, usage } = reply;
   yield { ...ids, type: "turn.finished", stop, usage, duration: elapsed(run.clock, start) };
   return ending;
@@ -178,14 +234,17 @@ interface Calls {
   readonly state: State;
   readonly ids: TurnIds;
   readonly reply: Whole;
+  /** Results that are there already, by the id of their call. */
+  readonly known: ReadonlyMap<string, Block>;
 }
 
 async function* answerCalls(
   run: AgentRun,
-  { state, ids, reply }: Calls,
+  { state, ids, reply, known }: Calls,
 ): AsyncGenerator<AgentEvent, Ending | undefined> {
   const { workspace, signal, clock, spill } = run;
   const results = yield* runCalls(reply.calls, {
+    known,
     ids,
     tools: state.tools,
     validators: state.validators,
@@ -203,6 +262,12 @@ async function* answerCalls(
   const note: Block[] = lastTurn && ended === undefined ? [{ type: "text", text: lastTurnNote }] : [];
   yield* say(state, ids, { ...results, blocks: [...results.blocks, ...note] });
   return ended;
+}
+
+/** Results that the log has. An answer is always given anew: to read it changes nothing. */
+function knownResults({ calls }: Recorded): ReadonlyMap<string, Block> {
+  const others = [...calls].filter(([, { name }]) => name !== finishName);
+  return new Map(others.map(([id, call]) => [id, recordedResult(id, call)]));
 }
 
 function finishTooOften(state: State, { calls }: Whole, results: Message): Ending | undefined {

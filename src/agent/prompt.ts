@@ -32,7 +32,9 @@ export async function firstMessages(
 /** Every declared input with its value or default, checked against its schema: the values of `with` are known only now. */
 async function agentInputs({ name, inputs }: Agent, given: Json): Promise<Result<JsonObject, Failure>> {
   if (!isJsonObject(given)) return inputFailure(`the \`with\` of agent \`${name}\` is not a map`);
-  const unknown = Object.keys(given).find((key) => !inputs.some((input) => input.name.toLowerCase() === key.toLowerCase()));
+  const unknown = Object.keys(given).find(
+    (key) => !inputs.some((input) => input.name.toLowerCase() === key.toLowerCase()),
+  );
   if (unknown !== undefined) return inputFailure(`agent \`${name}\` has no input \`${unknown}\``);
   const values: [string, Json][] = [];
   for (const input of inputs) {

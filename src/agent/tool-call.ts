@@ -15,6 +15,8 @@ import type { CallBlock } from "./turn.ts";
 /** What the calls of one message run with. */
 export interface CallSetting {
   readonly ids: TurnIds;
+  /** Results from before the run was resumed, by the id of their call: these are not run. */
+  readonly known: ReadonlyMap<string, Block>;
   readonly tools: readonly Tool[];
   /** Filled as tools are called, so that no schema is compiled twice in a run. */
   readonly validators: Map<Tool, Validator>;
@@ -43,7 +45,12 @@ export async function* runCalls(
   setting: CallSetting,
 ): AsyncGenerator<AgentEvent, Message> {
   const results = new Map<CallBlock, Block>();
-  const prepared = await Promise.all(calls.map(async (call) => ({ call, ready: await prepare(call, setting) })));
+  for (const call of calls) {
+    const known = setting.known.get(call.id);
+    if (known !== undefined) results.set(call, known);
+  }
+  const left = calls.filter((call) => !results.has(call));
+  const prepared = await Promise.all(left.map(async (call) => ({ call, ready: await prepare(call, setting) })));
   for (const group of inGroups(prepared)) {
     const running: Promise<Finished>[] = [];
     for (const { call, ready } of group) {

@@ -37,7 +37,8 @@ export function watches(command: Command): Command {
 /** The outputs of a run that ended, on standard output. */
 export async function printEnd(end: RunEnd, { json }: Pick<Watching, "json">): Promise<void> {
   if (json) print(`${JSON.stringify({ schemaVersion: 1, ...end }, null, 2)}\n`);
-  else if (Object.keys(end.outputs).length > 0) print((await import("../render/outputs.ts")).renderOutputs(end.outputs));
+  else if (Object.keys(end.outputs).length > 0)
+    print((await import("../render/outputs.ts")).renderOutputs(end.outputs));
 }
 
 export interface Watcher {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { FingerprintOf } from "../engine/resume.ts";
 import { canonicalJson, isJsonObject, type Json } from "../model/json.ts";
 import type { Plan, Step } from "../model/plan.ts";
@@ -34,5 +34,5 @@ export function withoutPositions(value: Json): Json {
 }
 
 function digest(value: Json): string {
-  return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, 16);
+  return hash("sha256", canonicalJson(value)).slice(0, 16);
 }

@@ -21,7 +21,8 @@ export function planChanges(before: Plan, now: Plan): string[] {
   const [was, is] = [before.workflows[before.root], now.workflows[now.root]];
   if (before.root !== now.root && was && is) compareScopes(was.scope, is.scope, { at: "", changes });
   for (const [key, agent, other] of pairs(before.agents, now.agents)) {
-    if (agent === undefined || other === undefined) changes.push(`agent ${key} ${other === undefined ? "removed" : "added"}`);
+    if (agent === undefined || other === undefined)
+      changes.push(`agent ${key} ${other === undefined ? "removed" : "added"}`);
     else changes.push(...listed(`agent ${key}`, differing(agent, other, [])));
   }
   const rest = changes.length - shown;

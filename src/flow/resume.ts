@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { Conversations } from "../agent/recorded.ts";
 import { pathsFrom } from "../engine/from.ts";
@@ -34,6 +35,8 @@ export interface PastRun {
   /** The plan in force when it stopped, and what it was started with. */
   readonly plan: Plan;
   readonly digest: string;
+  /** Version of the flow that made the plan. */
+  readonly flow: string;
   readonly script: string | undefined;
   readonly workspace: string;
   /** Where flow was started. */
@@ -67,7 +70,8 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
   });
   if (!read.ok) return read;
   const restore = new Restore(folder);
-  for (const execution of history.executions.values()) await restore.fields(execution.end, ["outputs", "result", "error"]);
+  for (const execution of history.executions.values())
+    await restore.fields(execution.end, ["outputs", "result", "error"]);
   for (const { messages, calls } of agents.left) {
     for (const [index] of messages.entries()) await restore.fields(messages, [index]);
     for (const call of calls.values()) await restore.fields(call, ["text"]);
@@ -87,6 +91,7 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
     inputs: known.inputs,
     plan: known.plan as Plan,
     digest: latest.digest,
+    flow: latest.flow,
     script: latest.script === undefined ? undefined : resolve(workspace, latest.script),
     workspace,
     cwd: resolve(workspace, first.cwd ?? ""),
@@ -99,6 +104,7 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
 class Latest {
   plan: unknown;
   digest = "";
+  flow = "";
   script: string | undefined;
   finished: PastRun["finished"];
 
@@ -106,6 +112,7 @@ class Latest {
     if (line.type === "run.finished") this.finished = line;
     if (line.type !== "run.started" && line.type !== "run.resumed") return;
     this.finished = undefined;
+    if (line.plan !== undefined) this.flow = line.flow;
     this.plan = line.plan ?? this.plan;
     this.digest = line.digest;
     this.script = line.script ?? this.script;
@@ -139,6 +146,25 @@ function workspaceOfRun(folder: string, recorded: string): string {
   return runs.endsWith(join(".flow", "runs")) ? dirname(dirname(runs)) : recorded;
 }
 
+/**
+ * Whether the files are what the plan in the log was made of, by the same flow: then it is not made again. A plan that
+ * names agents is, because a new file may come before the one it found; so is one in which a secret was masked.
+ */
+export function isUnchanged({ plan, flow, workspace }: PastRun): boolean {
+  if (flow !== version || plan.files.length === 0) return false;
+  if (Object.keys(plan.agents).some((key) => !key.includes("#"))) return false;
+  const isSame = plan.files.every(({ path, sha256 }) => hashOf(resolve(workspace, path)) === sha256);
+  return isSame && !JSON.stringify(plan).includes("***");
+}
+
+function hashOf(file: string): string | undefined {
+  try {
+    return createHash("sha256").update(readFileSync(file)).digest("hex");
+  } catch {
+    return undefined;
+  }
+}
+
 /** Where the plan to go on with comes from: a file, relative to where flow was started, or else the log. */
 export interface PlanSource {
   readonly file: string | undefined;
@@ -148,10 +174,7 @@ export interface PlanSource {
 }
 
 /** The file that is named now, or the one the run was started with, as long as it is there. */
-export function inheritPlan(
-  past: PastRun,
-  request: { readonly workflow?: string; readonly cwd?: string },
-): PlanSource {
+export function inheritPlan(past: PastRun, request: { readonly workflow?: string; readonly cwd?: string }): PlanSource {
   const { first, workspace, cwd } = past;
   const known = past.plan.root;
   const named = request.workflow === undefined ? undefined : resolve(request.cwd ?? process.cwd(), request.workflow);
@@ -189,7 +212,11 @@ export interface Wishes {
 }
 
 /** The wishes, checked against the plan and the log. */
-export async function readWishes(past: PastRun, plan: Plan, wishes: Wishes): Promise<Result<readonly SetOutput[], string>> {
+export async function readWishes(
+  past: PastRun,
+  plan: Plan,
+  wishes: Wishes,
+): Promise<Result<readonly SetOutput[], string>> {
   const { history, folder } = past;
   if (wishes.from !== undefined) {
     const matches = pathsFrom(plan, wishes.from);
@@ -203,7 +230,8 @@ export async function readWishes(past: PastRun, plan: Plan, wishes: Wishes): Pro
     if (!parsed.ok) return parsed;
     const state = history.stateOf(parsed.value.step);
     if (state === "unknown") return err(`--set: nothing called \`${parsed.value.step}\` has run in this run`);
-    if (state === "begun") return err(`--set: \`${parsed.value.step}\` has not succeeded, so it has no outputs to replace`);
+    if (state === "begun")
+      return err(`--set: \`${parsed.value.step}\` has not succeeded, so it has no outputs to replace`);
     written.push(parsed.value);
   }
   if (written.length === 0) return ok([]);

@@ -126,7 +126,9 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
   const { plan, env } = options;
   const { run, folder, before } = course;
   const clock = systemClock;
-  const mask = createMask(secretsToMask(options));
+  const keys = keyNames(options);
+  const toMask = secretsToMask(options, keys);
+  const mask = createMask(toMask);
   const temp = openTempFolder();
   if (!temp.ok) return temp;
   const tempFolder = temp.value;
@@ -159,8 +161,8 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
   try {
     // Nothing of a run that died may go on beside the one that takes its place.
     if (before !== undefined) await marks.reap();
-    const execute = createExecute({ options, run, mask, tempFolder, marks, log, emit, before });
-    const hasSecrets = secretsToMask(options).length > 0;
+    const hasSecrets = toMask.length > 0;
+    const execute = createExecute({ options, run, mask, tempFolder, marks, log, emit, before, keys, hasSecrets });
     const result = await runPlan({
       plan,
       inputs: options.inputs,
@@ -232,11 +234,9 @@ function keyNames({ plan, inputs }: StartOptions): string[] {
 }
 
 /** Declared secrets and keys, which nothing should ever print. */
-function secretsToMask(options: StartOptions): { name: string; value: string }[] {
+function secretsToMask(options: StartOptions, names: readonly string[]): { name: string; value: string }[] {
   const { secrets, env } = options;
-  const keys = keyNames(options).flatMap((name) =>
-    Object.hasOwn(env, name) ? [{ name, value: env[name] ?? "" }] : [],
-  );
+  const keys = names.flatMap((name) => (Object.hasOwn(env, name) ? [{ name, value: env[name] ?? "" }] : []));
   return [
     ...Object.entries(secrets).map(([name, value]) => ({ name, value })),
     ...keys.filter(({ value }) => value !== ""),
@@ -252,20 +252,22 @@ interface ExecuteSource {
   readonly log: LogWriter;
   readonly emit: Emit;
   readonly before: Before | undefined;
+  /** Names of variables that hold models' keys. */
+  readonly keys: readonly string[];
+  readonly hasSecrets: boolean;
 }
 
 /** The record of step kinds: which room executes an attempt of which kind. */
 function createExecute(source: ExecuteSource): Execute {
-  const { options, run, mask, tempFolder, log } = source;
+  const { options, run, mask, tempFolder, log, keys, hasSecrets } = source;
   const { secrets, env, cwd } = options;
-  const hasSecrets = secretsToMask(options).length > 0;
   const steps = createSteps({
     runId: run,
     cwd,
     tempFolder,
     spillFolder: join(dirname(log.file), "files"),
     inheritedEnvironment: env,
-    providerKeys: keyNames(options),
+    providerKeys: keys,
     secretNames: Object.keys(secrets),
     checkOutput,
     tools: async () => (await import("../tools/index.ts")).createTools({ marks: source.marks }),

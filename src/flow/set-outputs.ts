@@ -18,7 +18,9 @@ export interface WrittenSet {
 export function parseSet(text: string): Result<WrittenSet, string> {
   const [, step, output, value] = /^([^=]+)\.([A-Za-z_][A-Za-z0-9_-]*)=([\s\S]*)$/.exec(text) ?? [];
   if (step === undefined || output === undefined || value === undefined)
-    return err(`\`--set ${text.slice(0, 60)}\` is not of the form PATH.output=value, as in \`--set plan.topics='["a"]'\``);
+    return err(
+      `\`--set ${text.slice(0, 60)}\` is not of the form PATH.output=value, as in \`--set plan.topics='["a"]'\``,
+    );
   return ok({ step, output, text: value });
 }
 
@@ -29,7 +31,12 @@ export async function fitSet(plan: Plan, written: WrittenSet, outputs: Json): Pr
   const names = isJsonObject(outputs) ? Object.keys(outputs) : [];
   if (!names.includes(output) && declared === undefined) {
     const near = nearest(output, names);
-    const known = names.length === 0 ? "it has none" : near === undefined ? `it has ${names.join(", ")}` : `did you mean \`${near}\`?`;
+    const known =
+      names.length === 0
+        ? "it has none"
+        : near === undefined
+          ? `it has ${names.join(", ")}`
+          : `did you mean \`${near}\`?`;
     return err(`\`${step}\` has no output \`${output}\`; ${known}`);
   }
   const problems: string[] = [];
@@ -38,11 +45,16 @@ export async function fitSet(plan: Plan, written: WrittenSet, outputs: Json): Pr
     if (found.length === 0) return ok({ step, output, value });
     problems.push(...found);
   }
-  return err(`the value for \`${step}.${output}\` does not fit what the step declares: ${[...new Set(problems)].join("; ")}`);
+  return err(
+    `the value for \`${step}.${output}\` does not fit what the step declares: ${[...new Set(problems)].join("; ")}`,
+  );
 }
 
 /** The last outputs of these steps, items or iterations, by their path. */
-export async function lastOutputs(folder: string, paths: ReadonlySet<string>): Promise<Result<ReadonlyMap<string, Json>, string>> {
+export async function lastOutputs(
+  folder: string,
+  paths: ReadonlySet<string>,
+): Promise<Result<ReadonlyMap<string, Json>, string>> {
   const found = new Map<string, Json>();
   for await (const record of readLog(folder)) {
     if (record.kind !== "line" || record.line.type !== "step.finished" || !paths.has(record.line.step)) continue;

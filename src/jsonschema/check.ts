@@ -6,7 +6,7 @@ import { toIssues } from "./gather.ts";
 import type { SchemaIssue } from "./issue.ts";
 import { depthIssue, ownRules } from "./user-schema.ts";
 
-export type { Problem, SchemaIssue } from "./issue.ts";
+export type { SchemaIssue } from "./issue.ts";
 
 /** What does not fit `schemas/workflow.schema.json`, at most 1,000 issues; user schemas inside are not looked into. */
 export function checkWorkflow(value: Json): readonly SchemaIssue[] {

@@ -114,19 +114,26 @@ export function keyFor(
 }
 
 /** The variables that models take their keys from (`model.key`), wherever in a plan or in inputs such a model is. */
-export function namedKeys(value: Json): string[] {
-  if (Array.isArray(value)) return value.flatMap(namedKeys);
-  if (!isJsonObject(value)) return [];
-  const inner = Object.values(value).flatMap(namedKeys);
-  const model = own(value, "type") === "map" ? constants(own(value, "entries")) : value;
-  const key = Object.hasOwn(model, "base-url") ? own(model, "key") : undefined;
-  return typeof key === "string" ? [...inner, key] : inner;
+export function namedKeys(root: Json): string[] {
+  const found: string[] = [];
+  const open: Json[] = [root];
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value !== "object" || value === null) continue;
+    for (const inner of Object.values(value)) if (typeof inner === "object" && inner !== null) open.push(inner);
+    if (!isJsonObject(value)) continue;
+    const model = own(value, "type") === "map" ? constants(own(value, "entries")) : value;
+    const key = Object.hasOwn(model, "base-url") ? own(model, "key") : undefined;
+    if (typeof key === "string") found.push(key);
+  }
+  return found;
 }
 
 /** The constant entries of a model that has expressions beside them. */
 function constants(entries: Json | undefined): JsonObject {
   const list = Array.isArray(entries) ? entries.filter(isJsonObject) : [];
   return Object.fromEntries(
-    list.map(({ name, value }) => [String(name), isJsonObject(value) ? (own(value, "json") ?? null) : null]),
+    list.flatMap(({ name, value }) =>
+      typeof name === "string" ? [[name, isJsonObject(value) ? (own(value, "json") ?? null) : null]] : [],
+    ),
   );
 }

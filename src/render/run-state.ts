@@ -49,10 +49,11 @@ export function runState({ tree, alive }: RunView): Word {
 
 /** `6 ok, 1 failed, 2 skipped`: by conclusion, a forgiven failure counts as ok. */
 export function countText(view: RunView, nodes: readonly StepNode[]): string {
-  const counts = new Map<string, number>();
+  const counts = new Map(Object.values(words).map(({ text }) => [text, 0]));
   for (const node of nodes) {
     const { text } = node.conclusion === "success" ? words.success : stateOf(node, isOver(view));
     counts.set(text, (counts.get(text) ?? 0) + 1);
   }
-  return [...counts].map(([text, number]) => `${number} ${text}`).join(", ") || "none";
+  const parts = [...counts].filter(([, number]) => number > 0).map(([text, number]) => `${number} ${text}`);
+  return parts.join(", ") || "none";
 }

@@ -24,8 +24,8 @@ interface View extends RunView {
 }
 
 const columns = 100;
-const widestLabel = 36;
-const widestWhat = 24;
+const widestLabel = 30;
+const widestWhat = 23;
 /** Longer lists of items and iterations are counted, and only those that need a look are shown. */
 const shownWhole = 6;
 const shownFailed = 10;
@@ -46,19 +46,20 @@ function heading(view: View): string {
 
 function facts(view: View): string[] {
   const { tree, palette } = view;
-  const { start, end } = tree;
+  const { start, end, resumes } = tree;
   const rows: [string, string][] = [];
   if (start !== undefined) rows.push(["file", oneLine(start.workflow)]);
   if (tree.started !== undefined) {
     const took = end?.duration ?? tree.last - tree.started;
     rows.push(["started", `${dateText(tree.started)} UTC, ${end === undefined ? "so far" : "took"} ${duration(took)}`]);
   }
+  if (resumes.length > 0) rows.push(["resumed", resumes.length === 1 ? "once" : `${resumes.length} times`]);
   rows.push(["steps", countText(view, tree.root.children)]);
   const usage = end?.usage ?? totalUsage(tree.root);
   if (tokensOf(usage) > 0) rows.push(["tokens", `${count(tokensOf(usage))}, ${money(usage.cost)}`]);
   const failed = tree.root.children.some(({ conclusion }) => conclusion === "failure");
   if (end?.error !== undefined && !failed) rows.push(["failed", failureText(end.error)]);
-  return rows.map(([label, text]) => `  ${palette.dim(label.padEnd(7))} ${cut(text, columns - 10)}`);
+  return rows.map(([label, text]) => `  ${palette.dim(label.padEnd(7))} ${cut(oneLine(text), columns - 10)}`);
 }
 
 /** `2026-11-21 21:55:46`, in UTC as the log and the ids of runs are. */
@@ -134,16 +135,15 @@ function failureRemark({ tree }: View, node: StepNode): string {
 }
 
 /** Attempts, where there was more than one, and agents below the attempt they belong to. */
-function tryRows(view: View, { attempts, agents }: StepNode, depth: number): Row[] {
+function tryRows(view: View, { attempts, agents, status }: StepNode, depth: number): Row[] {
   if (attempts.length < 2) return agentRows(view, agents, { parent: null, depth });
-  return attempts.flatMap((attempt) => [
-    attemptRow(view, attempt, depth),
-    ...agentRows(
-      view,
-      agents.filter((agent) => agent.attempt === attempt.attempt),
-      { parent: null, depth: depth + 1 },
-    ),
-  ]);
+  return attempts.flatMap((attempt) => {
+    // The failure of the last attempt is the step's own and stands there.
+    const isTold = attempt === attempts.at(-1) && status === "failure";
+    const own = agents.filter((agent) => agent.attempt === attempt.attempt);
+    const row = attemptRow(view, isTold ? { ...attempt, error: undefined } : attempt, depth);
+    return [row, ...agentRows(view, own, { parent: null, depth: depth + 1 })];
+  });
 }
 
 function attemptRow(view: View, { attempt, outcome, error, duration: took, delay }: AttemptNode, depth: number): Row {
@@ -177,7 +177,7 @@ function agentRow(view: View, agent: AgentNode, depth: number): Row {
   const { name, model, outcome, reason, turns, usage } = agent;
   const took = agent.duration ?? (isOver(view) ? undefined : view.tree.last - agent.started);
   const remarks = outcome === undefined || outcome === "done" || reason === "" ? [] : [cut(oneLine(reason), 300)];
-  const what = `${model}, ${turns} ${turns === 1 ? "turn" : "turns"}`;
+  const what = `${turns} ${turns === 1 ? "turn" : "turns"} ${model}`;
   return { depth, label: `agent ${name}`, word: agentWord(view, outcome), what, took, usage, remarks };
 }
 
@@ -211,7 +211,9 @@ function table(rows: readonly Row[], palette: Palette): string[] {
       pad(whats[index] ?? "", widths.what),
       (took === undefined ? "" : duration(took)).padStart(7),
       usage === undefined || tokensOf(usage) === 0 ? "" : `${count(tokensOf(usage))} tok`.padStart(10),
-      usage === undefined || tokensOf(usage) === 0 ? "" : money(usage.cost).padStart(8),
+      usage === undefined || tokensOf(usage) === 0
+        ? ""
+        : (usage.cost === null ? "unknown" : money(usage.cost)).padStart(8),
     ];
     const margin = " ".repeat(Math.min(depth, 10) * 2 + 4);
     const below = remarks.flatMap((remark) => wrap(oneLine(remark), columns - margin.length, 4));

@@ -239,7 +239,8 @@ function startAgain(node: StepNode): void {
   const { path, label, again, children, attempts, agents, before, duration } = node;
   const spent = agents.reduce((sum, { usage }) => addUsage(sum, usage), before);
   const past = { attempts, agents, before, duration };
-  Object.assign(node, newNode(path, label), { again: again + 1, before: spent, past, children });
+  const times = node.started === undefined ? again : again + 1;
+  Object.assign(node, newNode(path, label), { again: times, before: spent, past, children });
 }
 
 /** Another attempt of a group begins with none of its steps done; only the money stays spent. */

@@ -6,6 +6,8 @@ import { count, duration, money, oneLine } from "./words.ts";
 export interface RunRow {
   readonly run: string;
   readonly workflow: string | null;
+  /** The workflow's name; its path stands in for it. */
+  readonly name: string | null;
   /** `success failure cancelled waiting empty`, `running`, `interrupted`, `damaged` or `newer`. */
   readonly state: string;
   readonly started: string | null;
@@ -22,8 +24,10 @@ export interface RunRow {
   readonly problem: string | null;
 }
 
-const widestWorkflow = 26;
-const titles = ["run", "workflow", "outcome", "started (UTC)", "took", "steps", "tokens", "cost"];
+const columns = 100;
+const narrowestName = 8;
+const titles = ["run", "workflow", "outcome", "started (UTC)", "took", "ok/fail/skip", "tokens", "cost"];
+const nameColumn = 1;
 /** Columns of numbers. */
 const toTheRight = new Set(["took", "tokens", "cost"]);
 const paints: { readonly [state: string]: keyof Palette } = {
@@ -40,6 +44,8 @@ export function runsTable(runs: readonly RunRow[], palette: Palette): string {
   const widths = titles.map((title, column) =>
     rows.reduce((width, row) => Math.max(width, displayWidth(row[column] ?? "")), title.length),
   );
+  const others = widths.reduce((sum, width, column) => sum + 2 + (column === nameColumn ? -2 : width), 0);
+  widths[nameColumn] = Math.max(narrowestName, Math.min(widths[nameColumn] ?? 0, columns - others - 2));
   const line = (row: readonly string[], paint?: keyof Palette): string =>
     row
       .map((cell, column) => fit(cell, { column, width: widths[column] ?? 0, paint, palette }))
@@ -63,16 +69,16 @@ interface Fit {
 function fit(cell: string, { column, width, paint, palette }: Fit): string {
   const title = titles[column] ?? "";
   if (toTheRight.has(title)) return cell.padStart(width);
-  const padded = pad(cell, width);
+  const padded = pad(cut(cell, width), width);
   return title === "outcome" && paint !== undefined ? palette[paint](padded) : padded;
 }
 
 function cells(row: RunRow): string[] {
-  const { run, workflow, state, started, duration: took, steps, tokens, cost } = row;
+  const { run, workflow, name, state, started, duration: took, steps, tokens, cost } = row;
   const spent = tokens !== null && tokens > 0;
   return [
     oneLine(run),
-    cut(oneLine(workflow ?? ""), widestWorkflow),
+    oneLine(name ?? workflow ?? ""),
     oneLine(stateText(state)),
     started === null ? "" : oneLine(started.slice(0, 16).replace("T", " ")),
     took === null ? "" : duration(took),
@@ -86,8 +92,6 @@ function stateText(state: string): string {
   return state === "success" ? "ok" : state === "failure" ? "failed" : state;
 }
 
-/** What there is none of is not said. */
 function stepsText({ ok, failed, skipped, cancelled }: RunRow["steps"] & object): string {
-  const parts = [`${ok} ok`, failed > 0 ? `${failed} failed` : "", skipped > 0 ? `${skipped} skip` : ""];
-  return [...parts, cancelled > 0 ? `${cancelled} canc` : ""].filter((part) => part !== "").join(" ");
+  return `${ok}/${failed}/${skipped}${cancelled > 0 ? `, ${cancelled} cancelled` : ""}`;
 }

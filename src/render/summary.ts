@@ -49,7 +49,8 @@ const tailWidth = 300;
 export const noFacts: RunFacts = { ok: 0, failed: 0, skipped: 0, cancelled: 0, failures: [] };
 
 export function observe(facts: RunFacts, event: Event): RunFacts {
-  if (event.type === "run.started") return { ...facts, run: event.run, name: event.name };
+  if (event.type === "run.started" || event.type === "run.resumed")
+    return { ...facts, run: event.run, name: event.name };
   if (event.type === "run.finished") return { ...facts, end: event };
   if (event.type === "agent.started" && facts.provider === undefined) return { ...facts, provider: event.provider };
   if (event.type === "step.skipped" && isOwnStep(event.step)) return { ...facts, skipped: facts.skipped + 1 };

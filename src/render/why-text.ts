@@ -46,14 +46,22 @@ function became(why: Explanation): string[] {
     lines.push(
       state === "pending" ? "It has not started yet." : "It never started: the run ended or was interrupted before.",
     );
-  if (sources.length > 0) lines.push(waits ? "It waits for:" : "It waited for:", ...table(sources.map(sourceRow)));
+  if (sources.length > 0)
+    lines.push(waits ? "It waits for:" : "It waited for:", ...table(sources.map((source) => sourceRow(why, source))));
   lines.push(...conditionLines(why, waits));
   return lines;
 }
 
-function sourceRow({ step, state, needed, if: condition, origin }: Source): string[] {
-  const role = needed ? (condition === undefined ? "needed" : `needed, if ${oneLine(condition)}`) : "only comes first";
-  return [oneLine(step), state, `${role}${origin === "reference" ? " (its value is used)" : ""}`];
+function sourceRow({ condition }: Explanation, source: Source): string[] {
+  const { step, state, needed, forgiven, if: edge, origin } = source;
+  // A condition with a status function decides by itself what the sources' ends mean.
+  const role = !needed ? "only comes first" : condition?.hasStatus === true ? "comes first" : "needed";
+  const more = [
+    edge === undefined ? "" : `, if ${oneLine(edge)}`,
+    forgiven ? ", and forgiven: continue-on-error" : "",
+    origin === "reference" ? " (its value is used)" : "",
+  ];
+  return [oneLine(step), state, role + more.join("")];
 }
 
 function conditionLines({ condition, sources, join, inside, step }: Explanation, waits: boolean): string[] {

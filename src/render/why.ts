@@ -50,6 +50,8 @@ export interface Explanation {
 export interface Source {
   readonly step: string;
   readonly state: string;
+  /** It failed, and `continue-on-error` lets it count as a success. */
+  readonly forgiven: boolean;
   /** It must have succeeded; else it only comes first. */
   readonly needed: boolean;
   readonly if: string | undefined;
@@ -115,11 +117,15 @@ function endOf(
   return {
     error: error && { ...error, ...(position !== undefined && { position }) },
     wrote: node?.tail ?? [],
-    forgiven: node?.status === "failure" && node.conclusion === "success",
+    forgiven: isForgiven(node),
     undone: node?.undone,
     reused: node?.reused,
     again: node?.attempts[0]?.again,
   };
+}
+
+function isForgiven(node: StepNode | undefined): boolean {
+  return node?.status === "failure" && node.conclusion === "success";
 }
 
 /** Every edge that ends at the step, with how its source stands in the same item and iteration. */
@@ -132,7 +138,8 @@ function sourcesOf(tree: RunTree, path: string, state: (path: string) => string)
     .filter((edge) => edge.to === index)
     .map(({ from, hard, if: condition, origin }) => {
       const step = prefix + (scope.steps[from]?.id ?? "");
-      return { step, state: state(step), needed: hard, if: condition?.source, origin };
+      const forgiven = isForgiven(tree.nodes.get(step));
+      return { step, state: state(step), forgiven, needed: hard, if: condition?.source, origin };
     });
 }
 
@@ -145,7 +152,8 @@ function causeOf(tree: RunTree, node: StepNode): Explanation["cause"] {
     at = tree.nodes.get(prefix + at.reason.step) ?? at;
   }
   const cause = rootCause(tree, at);
-  return cause === node ? undefined : { step: cause.path, error: cause.error };
+  const isTold = node.reason?.kind === "needs" && cause.path === prefix + node.reason.step;
+  return cause === node || isTold ? undefined : { step: cause.path, error: cause.error };
 }
 
 function loopsOf(

@@ -40,11 +40,13 @@ export function lockRun(folder: string): Result<Lock, LockProblem> {
   try {
     makeFolders(path.resolve(folder));
     writeFileSync(draft, JSON.stringify(own), { mode: 0o600, flag: "wx" });
-    return take(folder, own, draft);
+    try {
+      return take(folder, own, draft);
+    } finally {
+      rmSync(draft, { force: true });
+    }
   } catch (error) {
     return err({ kind: "failed", message: `cannot lock the run ${folder}: ${messageOf(error)}` });
-  } finally {
-    rmSync(draft, { force: true });
   }
 }
 

@@ -3,7 +3,9 @@ import { unreachable } from "../model/result.ts";
 
 /** Text of ours that a reader decides by; a secret of the value `success` must not turn it into `***`. */
 const ours = new Set(
-  "again agent code conclusion definition digest given kind outcome parent request role run severity status step stop type".split(" "),
+  "again agent code conclusion definition digest given kind outcome parent request role run severity status step stop type".split(
+    " ",
+  ),
 );
 /** In a plan also every name and expression: they come from the workflow's file and tie its parts together. */
 const oursInPlan = new Set("file id join name on onMax origin path root secrets sha256 shell source".split(" "));

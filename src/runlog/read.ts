@@ -123,7 +123,12 @@ async function* readRecords(handle: FileHandle, file: string, more: More): Async
 type More = (() => Promise<boolean>) | undefined;
 
 function unknown(line: JsonObject & Stamp, number: number, place: string): LogRecord {
-  return { kind: "unknown", line, number, message: `${place}: an event of the unknown type "${String(line["type"])}"` };
+  return {
+    kind: "unknown",
+    line,
+    number,
+    message: `${place}: an event of the unknown type ${JSON.stringify(line["type"])}`,
+  };
 }
 
 type RawLine =

@@ -2,7 +2,9 @@ import { statSync } from "node:fs";
 import path from "node:path";
 import type { LogLine } from "../model/event.ts";
 import { err, ok, type Result } from "../model/result.ts";
+import { isBlob, type StoredLine } from "./fields.ts";
 import { readLog } from "./read.ts";
+import { isWellFormed } from "./shape.ts";
 import type { LogEnd } from "./write.ts";
 
 /** The first line of a log and the place to go on. */
@@ -30,6 +32,8 @@ export async function readForResume(folder: string, each: (line: LogLine) => voi
         const line = record.line as unknown as LogLine;
         const problem = first === undefined ? wrongStart(line, file) : undefined;
         if (problem !== undefined) return err(problem);
+        if (record.kind === "line" && !isWhole(record.line))
+          return err(`${file}:${record.number}: the line is damaged: it is not what a \`${line.type}\` event holds`);
         if (line.type === "run.started") first = line;
         seq = line.seq;
         each(line);
@@ -47,6 +51,13 @@ export async function readForResume(folder: string, each: (line: LogLine) => voi
   const { size } = statSync(file);
   const bytes = whole ?? size;
   return ok({ first, end: { seq, bytes }, torn: size - bytes });
+}
+
+/** A large error lies beside the log like any other large value. */
+function isWhole(line: StoredLine): boolean {
+  if (!("error" in line) || !isBlob(line.error)) return isWellFormed(line);
+  const { error: _, ...rest } = line;
+  return isWellFormed(rest);
 }
 
 function wrongStart(line: LogLine, file: string): string | undefined {

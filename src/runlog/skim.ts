@@ -171,6 +171,7 @@ class Facts {
     const event = parse(line);
     if (event === undefined) return false;
     const step = textOf(event, "step");
+    this.#last = textOf(event, "time") ?? this.#last;
     switch (event["type"]) {
       case "run.finished":
         this.#end = event;
@@ -184,6 +185,9 @@ class Facts {
         this.#cost = cost === null || this.#cost === null ? null : this.#cost + cost;
         break;
       }
+      case "step.started":
+        if (step !== null) this.#conclusions.delete(step);
+        break;
       case "step.skipped":
         if (step !== null && !isInner(step)) this.#conclusions.set(step, "skipped");
         break;

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../model/json.ts";
 import type { MapEntry, MapNode, ScalarNode, SourceNode } from "./node.ts";
 import type { Positions } from "./positions.ts";
 
-export type { ListNode, MapEntry, MapNode, ScalarNode, ScalarStyle, SourceNode } from "./node.ts";
+export type { MapEntry, MapNode, ScalarNode, SourceNode } from "./node.ts";
 
 /** A file as data that knows where every key and value stands. Everything in it is JSON: no tags, dates or NaN. */
 export interface SourceDocument {

@@ -236,11 +236,21 @@ describe("flow killed at any moment", () => {
       const runs = own.runs();
       const before = runs.length === 0 ? "" : own.log();
       if (!before.includes("\n")) continue;
-      const done = ended(before.split("\n").slice(0, -1).map((line) => JSON.parse(line)));
+      const done = ended(
+        before
+          .split("\n")
+          .slice(0, -1)
+          .map((line) => JSON.parse(line)),
+      );
       own.write("count", "");
       const resumed: Ended = await own.flow(["resume", "latest", "--json"]);
       expect([round, resumed.code, JSON.parse(resumed.stdout).outputs?.verdict]).toEqual([round, 0, "ship"]);
-      expect(own.read("count").split("\n").filter((path) => done.has(path))).toEqual([]);
+      expect(
+        own
+          .read("count")
+          .split("\n")
+          .filter((path) => done.has(path)),
+      ).toEqual([]);
       own.events();
       own.remove();
     }

@@ -62,13 +62,19 @@ function stateOf(part: Buffer): string {
 }
 
 describe("a run resumed from a log cut", () => {
-  test("at each line ends as the whole one did, and nothing that had ended runs again", { timeout: 300_000 }, async () => {
-    await resumedAt(ends);
-  });
+  test(
+    "at each line ends as the whole one did, and nothing that had ended runs again",
+    { timeout: 300_000 },
+    async () => {
+      await resumedAt(ends);
+    },
+  );
 
   test("at 200 other bytes does so, too", { timeout: 300_000 }, async () => {
     const random = seeded(20_261_121);
-    await resumedAt(Array.from({ length: 200 }, () => (ends[0] ?? 0) + Math.floor(random() * (log.length - (ends[0] ?? 0)))));
+    await resumedAt(
+      Array.from({ length: 200 }, () => (ends[0] ?? 0) + Math.floor(random() * (log.length - (ends[0] ?? 0)))),
+    );
   });
 });
 

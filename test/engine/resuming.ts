@@ -1,7 +1,17 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { resume, run, type ResumeRequest, type ResumeResult } from "../../src/flow.ts";
+import { resume, run, type ResumeRequest, type ResumeResult, type RunRequest } from "../../src/flow.ts";
 import type { LogLine } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 
@@ -92,7 +102,7 @@ export class Project {
   }
 
   /** Runs a workflow to its end; its last outcome and outputs. */
-  async run(file: string, request: { readonly signal?: AbortSignal } = {}): Promise<Outcome> {
+  async run(file: string, request: Partial<RunRequest> = {}): Promise<Outcome> {
     return outcomeOf(await run({ file, cwd: this.folder, env: environment, ...request }));
   }
 
@@ -163,7 +173,11 @@ function outcomeOf(result: ResumeResult): Outcome {
 }
 
 export function readEvents(text: string): LogLine[] {
-  return text.split("\n").slice(0, -1).filter(Boolean).map((line) => JSON.parse(line) as LogLine);
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as LogLine);
 }
 
 /** What each execution was told at a resume: `a reused`, `b again failed`, `c began`; of the last resume in the log. */
@@ -171,7 +185,7 @@ export function decisions(events: readonly LogLine[]): string[] {
   const last = events.findLastIndex(({ type }) => type === "run.resumed");
   return events.slice(last + 1).flatMap((event) => {
     if (event.type === "step.reused") return [`${event.step} reused`];
-    if (event.type !== "step.attempt.started" || event.attempt > 1) return [];
+    if (event.type !== "step.attempt.started" || event.attempt > 1 || event.fingerprint === undefined) return [];
     return [event.again === undefined ? `${event.step} began` : `${event.step} again ${event.again}`];
   });
 }
@@ -181,12 +195,15 @@ export function ended(events: readonly LogLine[]): ReadonlySet<string> {
   const paths = new Set<string>();
   for (const event of events) {
     if (event.type === "step.attempt.finished" && event.outcome === "success") paths.add(event.step);
-    if (event.type === "step.finished" && event.outcome === "failure" && event.conclusion === "success") paths.add(event.step);
+    if (event.type === "step.finished" && event.outcome === "failure" && event.conclusion === "success")
+      paths.add(event.step);
   }
   return paths;
 }
 
 /** Replies of models by step and turn. */
 export function replies(events: readonly LogLine[]): string[] {
-  return events.flatMap((event) => (event.type === "message" && event.usage ? [`${event.step} turn ${event.turn}`] : []));
+  return events.flatMap((event) =>
+    event.type === "message" && event.usage ? [`${event.step} turn ${event.turn}`] : [],
+  );
 }

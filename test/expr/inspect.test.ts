@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { calls, isConstant, references, staticType, usesStatus } from "../../src/expr/inspect.ts";
+import { calls, comparisons, isConstant, references, staticType, usesStatus } from "../../src/expr/inspect.ts";
 import type { Reference, Segment } from "../../src/expr/inspect.ts";
 import { parseExpression } from "../../src/expr/parse.ts";
 import type { ParsedExpression } from "../../src/expr/parse.ts";
@@ -60,6 +60,21 @@ test("calls are reported with their literal texts", () => {
   ]);
   const [first] = calls(parsed(source));
   expect(source.slice(first?.offset, (first?.offset ?? 0) + (first?.length ?? 0))).toBe("failure('a')");
+});
+
+test.each([
+  ["steps.a.outcome == 'failure'", ["a failure"]],
+  ["'failure' == steps.a.outcome", ["a failure"]],
+  ["!(STEPS['a'].outcome=='it''s') && 1 == 1", ["a it's"]],
+  ["steps.a.outcome == 'x' || steps.b.outcome == 'y'", ["a x", "b y"]],
+  ["contains(steps.a.outcome == 'x', 'y')", ["a x"]],
+  ["steps.a.outcome != 'x' || steps.a.outputs.n == 1 || steps.a == steps.b || 'x' == 'x'", []],
+  ["'steps.a.outcome == ''failure'''", []],
+])("comparisons of a reference with a text in %s", (source, expected) => {
+  const found = comparisons(parsed(source));
+  const id = (part: Segment | undefined): string => (part?.kind === "name" ? part.name : "?");
+  expect(found.map(({ reference, text }) => `${id(reference.path[0])} ${text}`)).toEqual(expected);
+  for (const { offset, length } of found) expect(source.slice(offset, offset + length)).toMatch(/^\S.*==.*\S$/);
 });
 
 test("a call reaches to its closing parenthesis, past a last comma", () => {

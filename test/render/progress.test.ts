@@ -128,6 +128,21 @@ describe("plain progress", () => {
     ]);
   });
 
+  it("tells a `set` step in one line: it has ended as soon as it has begun", () => {
+    const progress = plainProgress({ verbose: 1 });
+    const end: Event = {
+      type: "step.finished",
+      step: "values",
+      outcome: "success",
+      conclusion: "success",
+      duration: 1,
+    };
+    const lines = [{ type: "step.started", step: "values", kind: "set" } as const, end].flatMap((event) =>
+      progress(at(0, event)),
+    );
+    expect(lines).toEqual(["00:00.0 values     ok 0.0s"]);
+  });
+
   it("adds turns and tool calls with -v, and messages with -vv", () => {
     const added = shown(1).filter((line) => !shown(0).includes(line));
     expect(added).toEqual([
@@ -196,7 +211,7 @@ describe("plain progress", () => {
   });
 });
 
-const fixed = new Set(["type", "kind", "status", "outcome", "conclusion", "role", "stop", "severity", "code"]);
+const fixed = new Set(["again", "type", "kind", "status", "outcome", "conclusion", "role", "stop", "severity", "code"]);
 
 /** The event with `text` in the place of every free text. */
 function withText(event: Event, text: string): Event {

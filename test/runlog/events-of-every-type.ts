@@ -26,6 +26,23 @@ export const samples: Samples = {
       plan: { blob: sha, size: 70_000 },
     },
   ],
+  "run.resumed": [
+    { type: "run.resumed", flow: "0.1.0", run: "20261121-215546-k3f9", workflow: "a.yaml", name: "a", digest: sha },
+    {
+      type: "run.resumed",
+      flow: "0.1.0",
+      run: "20261121-215546-k3f9",
+      workflow: "a.yaml",
+      name: "a",
+      digest: sha,
+      plan: { blob: sha, size: 70_000 },
+      changes: ["step a: body"],
+      script: "replies.yaml",
+      from: "a[1]",
+      set: [{ step: "a[1]", output: "b", value: { c: 1 } }],
+      torn: 12,
+    },
+  ],
   "run.finished": [
     {
       type: "run.finished",
@@ -39,13 +56,26 @@ export const samples: Samples = {
   ],
   "step.ready": [{ type: "step.ready", step: "group[2]/ok#3" }],
   "step.started": [{ type: "step.started", step: "a", kind: "run" }],
-  "step.attempt.started": [{ type: "step.attempt.started", step: "a", attempt: 1 }],
+  "step.attempt.started": [
+    { type: "step.attempt.started", step: "a", attempt: 1 },
+    {
+      type: "step.attempt.started",
+      step: "a",
+      attempt: 1,
+      fingerprint: { definition: sha.slice(0, 16), given: sha.slice(0, 16) },
+      again: "uncertain",
+    },
+  ],
   "step.retrying": [{ type: "step.retrying", step: "a", attempt: 2, delay: 1500, error: failure }],
+  "step.reused": [{ type: "step.reused", step: "a", end: 17 }],
+  "step.undo.started": [{ type: "step.undo.started", step: "a[1]" }],
   "step.undone": [
     { type: "step.undone", step: "a[1]", outcome: "success", duration: 2 },
     { type: "step.undone", step: "a[1]", outcome: "failure", error: failure, duration: 2 },
   ],
   "step.attempt.finished": [
+    { type: "step.attempt.finished", step: "a", attempt: 1, outcome: "success", outputs: { b: 1 }, duration: 2 },
+    { type: "step.attempt.finished", step: "a", attempt: 1, outcome: "success", result: { b: 1 }, duration: 2 },
     { type: "step.attempt.finished", step: "a", attempt: 1, outcome: "failure", error: failure, duration: 2 },
   ],
   "step.skipped": [
@@ -77,6 +107,15 @@ export const samples: Samples = {
   ],
   "agent.started": [
     { type: "agent.started", ...ids, name: "planner", model: "scripted/a", provider: "scripted", tools: ["Read"] },
+    {
+      type: "agent.started",
+      ...ids,
+      name: "planner",
+      model: "m",
+      provider: "p",
+      tools: [],
+      continues: "plan@1",
+    },
   ],
   "agent.finished": [
     {
@@ -93,6 +132,13 @@ export const samples: Samples = {
   ],
   "turn.started": [{ type: "turn.started", ...turn, model: "m", provider: "p", request: sha }],
   message: [
+    {
+      type: "message",
+      ...turn,
+      message: { role: "assistant", blocks: [{ type: "text", text: "a" }] },
+      stop: "end",
+      usage: noUsage,
+    },
     {
       type: "message",
       ...turn,

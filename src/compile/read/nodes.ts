@@ -1,4 +1,4 @@
-import type { ListNode, MapEntry, MapNode, ScalarNode, SourceNode } from "../../source/document.ts";
+import type { MapEntry, MapNode, ScalarNode, SourceNode } from "../../source/document.ts";
 
 /**
  * Reading the located tree after the schema check: a node of the wrong shape has been reported there, so every reader
@@ -6,10 +6,6 @@ import type { ListNode, MapEntry, MapNode, ScalarNode, SourceNode } from "../../
  */
 export function asMap(node: SourceNode | undefined): MapNode | undefined {
   return node?.kind === "map" ? node : undefined;
-}
-
-export function asList(node: SourceNode | undefined): ListNode | undefined {
-  return node?.kind === "list" ? node : undefined;
 }
 
 export function asText(node: SourceNode | undefined): (ScalarNode & { readonly value: string }) | undefined {
