@@ -13,8 +13,10 @@ export interface Ended {
 
 /** Commands worth typing after a run, ready to be pasted into a shell in the working directory. */
 export function nextCommands({ file, log, succeeded, failed }: Ended): string[] {
-  if (failed !== undefined) return [`${ownCommand()} why ${quoted(dirname(log))} ${quoted(failed)}`];
-  const graph = file === "-" || !succeeded ? [] : [`${ownCommand()} graph ${quoted(file)}`];
+  const resume = `${ownCommand()} resume ${quoted(dirname(log))}`;
+  if (failed !== undefined) return [`${ownCommand()} why ${quoted(dirname(log))} ${quoted(failed)}`, resume];
+  if (!succeeded) return [resume, `cat ${quoted(log)}`];
+  const graph = file === "-" ? [] : [`${ownCommand()} graph ${quoted(file)}`];
   return [...graph, `cat ${quoted(log)}`];
 }
 

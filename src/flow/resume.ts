@@ -189,10 +189,15 @@ export function inheritPlan(past: PastRun, request: { readonly workflow?: string
   };
   return {
     file: path === undefined ? undefined : relative(cwd, path),
-    notes: path === undefined ? [`${gone}: the plan in the log is used`] : [],
+    notes: [
+      ...(path === undefined ? [`${gone}: the plan in the log is used`] : []),
+      ...(JSON.stringify(past.inputs).includes("***") ? [maskedInput] : []),
+    ],
     stranger,
   };
 }
+
+const maskedInput = "an input held a secret, which the log does not have: what runs again sees `***` in its place";
 
 function stepIds({ workflows, root }: Plan): string[] {
   return workflows[root]?.scope.steps.map(({ id }) => id) ?? [];
