@@ -56,7 +56,9 @@ export async function watcher(file: string, flags: Watching): Promise<Watcher> {
     import("../render/summary.ts"),
   ]);
   const verbose = Math.min(flags.verbose ?? 0, 2) as 0 | 1 | 2;
-  const progress = plainProgress({ verbose, ...(process.stderr.isTTY && { width: process.stderr.columns }) });
+  // A terminal that does not know its width says 0.
+  const width = process.stderr.isTTY ? process.stderr.columns : 0;
+  const progress = plainProgress({ verbose, ...(width > 0 && { width }) });
   let facts = noFacts;
   return {
     onEvent: (line) => {

@@ -47,6 +47,8 @@ export interface Past {
   recall(asked: Asked): Recall;
   /** The outputs with those that a person replaced. */
   replaced(path: string, outputs: Json): Json;
+  /** Says, before `path` begins, which steps its `needs` and `edges` name: when one of them ran again, so does all in it. */
+  follow(path: string, sources: readonly string[]): void;
 }
 
 /** Which executions run again because somebody asked for it. */
@@ -120,18 +122,32 @@ export class History {
   past(froms: readonly { readonly seq: number; readonly matches: Matches }[]): Past {
     const told = new Set<string>();
     const ranAgain = new Set<string>();
+    /** Every path with an execution inside that ran in this resume, and those that follow one. */
+    const fresh = new Set<string>();
+    const following = new Set<string>();
+    const ran = (path: string): void => {
+      ranAgain.add(path);
+      for (const around of placesAround(path)) fresh.add(around);
+    };
     return {
       recall: ({ path, step, fingerprint }) => {
         const execution = this.#executions.get(path);
         if (execution === undefined || told.has(path)) {
-          ranAgain.add(path);
+          ran(path);
           return { kind: "new" };
         }
         told.add(path);
         const asked = froms.some(({ seq, matches }) => seq > execution.seq && matches(path));
-        const recall = judge(execution, { step, fingerprint, asked, undone: this.#isUndone(path, execution.seq) });
-        if (recall.kind !== "reuse") ranAgain.add(path);
+        const follows = following.size > 0 && placesAround(path).some((around) => following.has(around));
+        const undone = this.#isUndone(path, execution.seq);
+        const recall = judge(execution, { step, fingerprint, asked, undone, follows });
+        if (recall.kind !== "reuse") ran(path);
         return recall;
+      },
+      follow: (path, sources) => {
+        if (!sources.some((source) => fresh.has(source))) return;
+        following.add(path);
+        fresh.add(path);
       },
       replaced: (path, outputs) => (ranAgain.has(path) ? outputs : this.#replaced(path, outputs)),
     };
@@ -182,6 +198,17 @@ function scopesOf(path: string): string[] {
   return paths;
 }
 
+/** A path and everything it lies in: the item of an iteration, the loop of an item, the group of a step. */
+function placesAround(path: string): string[] {
+  const places = [path];
+  for (let place = path; place !== ""; ) {
+    const mark = /[[#][^[#/]*$/.exec(place);
+    place = place.slice(0, mark === null ? Math.max(place.lastIndexOf("/"), 0) : mark.index);
+    if (place !== "") places.push(place);
+  }
+  return places;
+}
+
 function endOf(line: Extract<LogLine, { type: "step.attempt.finished" }>): PastEnd {
   const { outcome, outputs, result, error } = line;
   if (outcome === "cancelled") return { kind: "cancelled" };
@@ -195,6 +222,8 @@ interface Now {
   readonly fingerprint: Fingerprint;
   readonly asked: boolean;
   readonly undone: boolean;
+  /** A step that it needs ran again. */
+  readonly follows: boolean;
 }
 
 function judge({ fingerprint, end, seq }: PastExecution, now: Now): Recall {
@@ -216,7 +245,8 @@ function judge({ fingerprint, end, seq }: PastExecution, now: Now): Recall {
     default:
       return unreachable(end);
   }
-  return changed === undefined ? { kind: "reuse", end, seq } : again(changed);
+  if (changed !== undefined) return again(changed);
+  return now.follows ? again("needs") : { kind: "reuse", end, seq };
 }
 
 function changeOf(before: Fingerprint | undefined, now: Fingerprint): "definition" | "given" | undefined {

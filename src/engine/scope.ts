@@ -1,7 +1,7 @@
 import { stepPath } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
-import type { Scope, Step, Workflow } from "../model/plan.ts";
+import type { Edge, Scope, Step, Workflow } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
 import { unreachable } from "../model/result.ts";
 import { deadline } from "./deadline.ts";
@@ -64,6 +64,8 @@ class RunningScope implements Owner {
   readonly #failures: Failure[] = [];
   readonly #done: Done[] = [];
   #ran = false;
+  /** Written edges by their target; made when a resume asks. */
+  #needs: Map<number, Edge[]> | undefined;
   /** What steps run under that start after the cancel. */
   #cleanup: Deadline | undefined;
 
@@ -126,7 +128,8 @@ class RunningScope implements Owner {
   }
 
   #begin(index: number, run: StepRun): void {
-    const { lane, loop } = run.engine;
+    const { lane, loop, past } = run.engine;
+    past?.follow(run.path, this.#needed(index));
     const ended = (end: StepEnd): void => {
       if (needsSlot(run.step)) lane.release();
       this.#settle(index, run, end);
@@ -134,6 +137,16 @@ class RunningScope implements Owner {
     const end = runStep(run);
     if (end instanceof Promise) loop.after(end, ended);
     else ended(end);
+  }
+
+  /** Paths of the steps that `needs` and `edges` name; what a mere reference brings is seen in the inputs. */
+  #needed(index: number): string[] {
+    const { scope, path } = this.#options;
+    this.#needs ??= Map.groupBy(
+      scope.edges.filter((edge) => edge.origin === "written"),
+      (edge) => edge.to,
+    );
+    return (this.#needs.get(index) ?? []).map((edge) => stepPath(path, scope.steps[edge.from]?.id ?? ""));
   }
 
   #settle(index: number, { engine, path }: StepRun, { settled, failures, done }: StepEnd): void {

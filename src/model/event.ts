@@ -97,7 +97,7 @@ export interface Fingerprint {
 }
 
 /** Why an execution that is in the log runs again. `uncertain`: it was running when the run died. */
-export type Again = "from" | "uncertain" | "undone" | "failed" | "cancelled" | "definition" | "given";
+export type Again = "from" | "uncertain" | "undone" | "failed" | "cancelled" | "definition" | "given" | "needs";
 
 /** `step` is the step path: ids joined by `/`, with `[item]` and `#iteration` (`group[2]/ok#3`). */
 export type StepEvent =

@@ -174,6 +174,8 @@ export function againText(why: Again): string {
       return "its definition changed";
     case "given":
       return "its inputs changed";
+    case "needs":
+      return "a step it needs ran again";
     default:
       return unreachable(why);
   }

@@ -16,6 +16,8 @@ export interface RunFacts {
   /** Steps of the workflow itself; those inside groups, items and iterations count with theirs. */
   readonly ok: number;
   readonly failed: number;
+  /** Failed, and concluded `success` by `continue-on-error`. */
+  readonly forgiven: number;
   readonly skipped: number;
   readonly cancelled: number;
   /** Steps that concluded `failure`, in the order they ended, at most a hundred. */
@@ -46,7 +48,7 @@ const failureLimit = 100;
 const tailLines = 10;
 const tailWidth = 300;
 
-export const noFacts: RunFacts = { ok: 0, failed: 0, skipped: 0, cancelled: 0, failures: [] };
+export const noFacts: RunFacts = { ok: 0, failed: 0, forgiven: 0, skipped: 0, cancelled: 0, failures: [] };
 
 export function observe(facts: RunFacts, event: Event): RunFacts {
   if (event.type === "run.started" || event.type === "run.resumed")
@@ -63,11 +65,13 @@ function observeEnd(facts: RunFacts, event: Extract<Event, { type: "step.finishe
       ? [...facts.failures, { step: event.step, error: event.error, tail: tailOf(event.outputs) }]
       : facts.failures;
   if (!isOwnStep(event.step)) return failures === facts.failures ? facts : { ...facts, failures };
-  const { conclusion } = event;
+  const { outcome, conclusion } = event;
+  const isForgiven = outcome === "failure" && conclusion === "success";
   return {
     ...facts,
     failures,
-    ok: facts.ok + Number(conclusion === "success"),
+    ok: facts.ok + Number(conclusion === "success" && !isForgiven),
+    forgiven: facts.forgiven + Number(isForgiven),
     failed: facts.failed + Number(conclusion === "failure"),
     cancelled: facts.cancelled + Number(conclusion === "cancelled"),
   };
@@ -121,9 +125,11 @@ function paintOf(outcome: RunOutcome, palette: Palette): Paint {
   return outcome === "waiting" ? palette.yellow : palette.red;
 }
 
-function stepsText({ ok, failed, skipped, cancelled }: RunFacts): string {
+function stepsText({ ok, failed, forgiven, skipped, cancelled }: RunFacts): string {
   const parts = [`${ok} ok`, `${failed} failed`, `${skipped} skipped`];
-  return (cancelled > 0 ? [...parts, `${cancelled} cancelled`] : parts).join(", ");
+  if (forgiven > 0) parts.push(`${forgiven} failed but allowed to`);
+  if (cancelled > 0) parts.push(`${cancelled} cancelled`);
+  return parts.join(", ");
 }
 
 function usageText(usage: Usage, provider: string | undefined): string {

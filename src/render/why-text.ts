@@ -125,6 +125,7 @@ const againText: { readonly [why in Again]: string } = {
   cancelled: "it had been cancelled",
   definition: "its definition has changed",
   given: "the values it is given have changed",
+  needs: "a step it needs ran again",
 };
 
 function tries({ attempts, agents, again, reused }: Explanation): string[] {

@@ -105,6 +105,14 @@ describe("the last block of a run", () => {
     expect(runSummary(fine, { palette: plainPalette, next: [] })).not.toMatch(/^ {2}failed/m);
   });
 
+  it("does not count a failure that was allowed as ok", () => {
+    const allowed = { ...ended("a", "failure"), outcome: "failure", conclusion: "success" } as Event;
+    const facts = fold(started, allowed, ended("b", "success"), finished("success", 0));
+    expect(runSummary(facts, { palette: plainPalette, next: [] })).toContain(
+      "steps   1 ok, 0 failed, 0 skipped, 1 failed but allowed to\n",
+    );
+  });
+
   it.each([
     ["empty", "empty (no step ran) release"],
     ["waiting", "waiting release"],
