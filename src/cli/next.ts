@@ -13,11 +13,17 @@ export interface Ended {
 
 /** Commands worth typing after a run, ready to be pasted into a shell in the working directory. */
 export function nextCommands({ file, log, succeeded, failed }: Ended): string[] {
-  const resume = `${ownCommand()} resume ${quoted(dirname(log))}`;
-  if (failed !== undefined) return [`${ownCommand()} why ${quoted(dirname(log))} ${quoted(failed)}`, resume];
-  if (!succeeded) return [resume, `cat ${quoted(log)}`];
-  const graph = file === "-" ? [] : [`${ownCommand()} graph ${quoted(file)}`];
-  return [...graph, `cat ${quoted(log)}`];
+  const run = quoted(runName(log));
+  const [resume, show] = [`${ownCommand()} resume ${run}`, `${ownCommand()} show ${run}`];
+  if (failed !== undefined) return [`${ownCommand()} why ${run} ${quoted(failed)}`, resume];
+  if (!succeeded) return [resume, show];
+  return [...(file === "-" ? [] : [`${ownCommand()} graph ${quoted(file)}`]), show];
+}
+
+/** The run's id where runs lie below the working directory, else its folder: both are taken for a run. */
+function runName(log: string): string {
+  const folder = dirname(log);
+  return dirname(folder) === ".flow/runs" ? basename(folder) : folder;
 }
 
 /** How this very command was called: `flow`, `npx flow`, `node dist/flow.cjs`. */

@@ -63,7 +63,7 @@ describe("what flow run prints", () => {
     expect(block[2]).toBe("  tokens  0 in, 0 out, $0");
     expect(block[3]).toMatch(/^ {2}log {5}\.flow\/runs\/[\w-]+\/log\.jsonl$/);
     expect(block[4]).toMatch(/^ {2}next {4}node \S+ graph two\.yaml$/);
-    expect(block[5]).toMatch(/^ {10}cat \.flow\/runs\/[\w-]+\/log\.jsonl$/);
+    expect(block[5]).toMatch(/^ {10}node \S+ show [\w-]+$/);
   });
 
   it("names commands that work when they are pasted, from a folder below and with blanks in a name too", async () => {
