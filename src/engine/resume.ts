@@ -201,7 +201,7 @@ function scopesOf(path: string): string[] {
 /** A path and everything it lies in: the item of an iteration, the loop of an item, the group of a step. */
 function placesAround(path: string): string[] {
   const places = [path];
-  for (let place = path; place !== ""; ) {
+  for (let place = path; place !== "";) {
     const mark = /[[#][^[#/]*$/.exec(place);
     place = place.slice(0, mark === null ? Math.max(place.lastIndexOf("/"), 0) : mark.index);
     if (place !== "") places.push(place);
