@@ -69,6 +69,15 @@ describe("the example review", () => {
     expect(tools.filter(({ status }) => status !== "completed")).toEqual([]);
   });
 
+  it("reviews the last commit that touched the paths when the newest touched none of them", async () => {
+    const place = cloneOf(source.folder);
+    place.write("elsewhere.txt", "still not reviewed\n");
+    git(place.folder, "commit", "-q", "-a", "-m", "Third");
+    const { code } = await review(place);
+    expect(code).toBe(0);
+    expect(diffIn(place)).toContain("+export const two = 2;");
+  });
+
   it("in a clone of depth 1 reviews everything there is", async () => {
     const place = cloneOf(source.folder, "--depth", "1");
     expect(git(place.folder, "rev-list", "--count", "HEAD").trim()).toBe("1");
