@@ -9,7 +9,8 @@ import { workspaceOf } from "./runlog/runs.ts";
 import { languageTools } from "./tools/names.ts";
 import type { Models } from "./flow/models.ts";
 import type { PastRun } from "./flow/resume.ts";
-import type { RunEnd, StartOptions } from "./flow/run.ts";
+import type { RunEnd } from "./flow/run.ts";
+import type { StartOptions } from "./flow/run-options.ts";
 
 export type { Compilation } from "./compile/compile.ts";
 export type { Given } from "./compile/given-inputs.ts";

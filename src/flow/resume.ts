@@ -14,7 +14,8 @@ import { type Lock, lockRun } from "../runlog/lock.ts";
 import { type Reopened, readForResume } from "../runlog/reopen.ts";
 import { continueLog } from "../runlog/write.ts";
 import { planChanges } from "./plan-changes.ts";
-import { type Course, inWorkspace, runCourse, type RunEnd, type StartOptions } from "./run.ts";
+import { type Course, inWorkspace, runCourse, type RunEnd } from "./run.ts";
+import type { StartOptions } from "./run-options.ts";
 import { fitSet, lastOutputs, parseSet } from "./set-outputs.ts";
 import { version } from "./version.ts";
 

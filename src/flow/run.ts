@@ -1,58 +1,29 @@
 import { rmSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve } from "node:path";
-import type { Conversations } from "../agent/recorded.ts";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import { exitCode } from "../engine/exit-code.ts";
 import { runPlan, type RunResult } from "../engine/run.ts";
-import type { Past } from "../engine/resume.ts";
-import { compileSchema } from "../jsonschema/compile.ts";
 import type { Event, LogLine } from "../model/event.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { addUsage, noUsage } from "../model/message.ts";
 import { exitCodes, type Failure, type RunOutcome } from "../model/outcome.ts";
-import type { Plan, StepKind } from "../model/plan.ts";
-import type { Emit, Execute } from "../model/ports.ts";
+import type { StepKind } from "../model/plan.ts";
+import type { Emit } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { StreamFilter } from "../process/capture.ts";
 import { Marks } from "../process/marks.ts";
 import { makeTempFolder } from "../process/temp-folder.ts";
 import { namedKeys, providerKeyNames } from "../providers/catalog.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { maskData } from "../runlog/mask-event.ts";
-import { createMask, type Mask, type StreamMask } from "../runlog/redact.ts";
+import { createMask, type Mask } from "../runlog/redact.ts";
 import { newRunId, runsFolder } from "../runlog/runs.ts";
 import { lockRun } from "../runlog/lock.ts";
 import { type LogOptions, type LogWriter, openLog } from "../runlog/write.ts";
-import { createSteps } from "../steps/index.ts";
 import { systemClock } from "./clock.ts";
+import { createExecute } from "./execute.ts";
 import { createFingerprint } from "./fingerprint.ts";
 import { loadHashFiles } from "./hash-files.ts";
-import type { Models } from "./models.ts";
+import type { Before, StartOptions } from "./run-options.ts";
 import { version } from "./version.ts";
-
-export interface StartOptions {
-  readonly plan: Plan;
-  /** Checked values of the root workflow's inputs. */
-  readonly inputs: JsonObject;
-  readonly secrets: { readonly [name: string]: string };
-  readonly models: Models | undefined;
-  readonly cwd: string;
-  readonly workspace: string;
-  readonly env: { readonly [name: string]: string | undefined };
-  readonly runsDir: string | undefined;
-  /** The file of replies that stands for every model, as it was given. */
-  readonly script: string | undefined;
-  readonly parallel: number | undefined;
-  readonly logDeltas: boolean;
-  readonly fsync: boolean;
-  /** Whether an expression of the workflow asks for `hashFiles`. */
-  readonly hashesFiles: boolean;
-  /** Sees every event after the log has it. */
-  readonly onEvent: ((line: LogLine) => void) | undefined;
-  /** Aborted with the signal's name: the run is cancelled. */
-  readonly signal: AbortSignal;
-  /** Aborted: everything ends at once. */
-  readonly kill: AbortSignal;
-}
 
 /** How a run ended. Paths are absolute. */
 export interface RunEnd {
@@ -75,13 +46,6 @@ export interface Course {
   readonly opening: Event;
   /** What it was before it was resumed. */
   readonly before?: Before;
-}
-
-export interface Before {
-  readonly past: Past;
-  readonly agents: Conversations;
-  /** When it began, RFC 3339. */
-  readonly started: string;
 }
 
 /** Runs a plan under a new log. An error is a folder that cannot be written: then nothing has run. */
@@ -241,116 +205,6 @@ function secretsToMask(options: StartOptions, names: readonly string[]): { name:
     ...Object.entries(secrets).map(([name, value]) => ({ name, value })),
     ...keys.filter(({ value }) => value !== ""),
   ];
-}
-
-interface ExecuteSource {
-  readonly options: StartOptions;
-  readonly run: string;
-  readonly mask: Mask;
-  readonly tempFolder: string;
-  readonly marks: Marks;
-  readonly log: LogWriter;
-  readonly emit: Emit;
-  readonly before: Before | undefined;
-  /** Names of variables that hold models' keys. */
-  readonly keys: readonly string[];
-  readonly hasSecrets: boolean;
-}
-
-/** The record of step kinds: which room executes an attempt of which kind. */
-function createExecute(source: ExecuteSource): Execute {
-  const { options, run, mask, tempFolder, log, keys, hasSecrets } = source;
-  const { secrets, env, cwd } = options;
-  const steps = createSteps({
-    runId: run,
-    cwd,
-    tempFolder,
-    spillFolder: join(dirname(log.file), "files"),
-    inheritedEnvironment: env,
-    providerKeys: keys,
-    secretNames: Object.keys(secrets),
-    checkOutput,
-    tools: async () => (await import("../tools/index.ts")).createTools({ marks: source.marks }),
-    workspace: options.workspace,
-    ...(hasSecrets && { filter: () => byteFilter(mask.stream()) }),
-  });
-  let agent: Promise<Execute> | undefined;
-  const kinds: { readonly [kind in StepKind]: Execute } = {
-    run: steps.run,
-    set: steps.set,
-    agent: async (attempt) => {
-      agent ??= loadAgent(source);
-      return (await agent)(attempt);
-    },
-    tool: steps.tool,
-    approve: refused,
-    steps: refused,
-    workflow: refused,
-  };
-  const execute: Execute = (attempt) => kinds[attempt.step.kind](attempt);
-  return hasSecrets ? masked(execute, mask) : execute;
-}
-
-/** The text mask as a filter of bytes; a character cut in two waits for its other half. */
-function byteFilter(mask: StreamMask): StreamFilter {
-  const decoder = new TextDecoder();
-  return {
-    write: (chunk) => Buffer.from(mask.push(decoder.decode(chunk, { stream: true }))),
-    end: () => Buffer.from(mask.push(decoder.decode()) + mask.end()),
-  };
-}
-
-/** The compiler keeps these out of a run, and the engine runs groups and sub-workflows by itself. */
-function refused(): never {
-  throw new Error("this kind of step is not executed as an attempt");
-}
-
-/** Outputs are masked where they are captured: a later step sees `***` now and after a resume alike. */
-function masked(execute: Execute, mask: Mask): Execute {
-  return async (attempt) => {
-    const result = await execute(attempt);
-    if (result.outcome === "success") {
-      return {
-        outcome: "success",
-        result: maskData(result.result, mask.mask),
-        outputs: maskData(result.outputs, mask.mask),
-      };
-    }
-    const outputs = result.outputs === undefined ? {} : { outputs: maskData(result.outputs, mask.mask) };
-    if (result.outcome === "cancelled") return { outcome: "cancelled", ...outputs };
-    return { outcome: "failure", error: { ...result.error, message: mask.mask(result.error.message) }, ...outputs };
-  };
-}
-
-async function checkOutput(schema: Json, value: Json): Promise<readonly string[]> {
-  const check = await compileSchema(schema);
-  if (!check.ok) return check.error.map((issue) => issue.message);
-  return check
-    .value(value)
-    .map((issue) => `${issue.path.length === 0 ? "it" : `\`${issue.path.join(".")}\``} ${issue.message}`);
-}
-
-async function loadAgent({ options, log, emit, marks, before }: ExecuteSource): Promise<Execute> {
-  const [{ createAgentExecute }, { createTools }] = await Promise.all([
-    import("../agent/execute.ts"),
-    import("../tools/index.ts"),
-  ]);
-  const { models, plan, workspace } = options;
-  const offered = createTools({ marks });
-  return createAgentExecute({
-    agents: plan.agents,
-    client: async (model, step) =>
-      models?.client(model, step) ?? err({ kind: "internal", message: "the run was started without models" }),
-    tools: (names) => ok(names === undefined ? offered : offered.filter((tool) => names.includes(tool.name))),
-    workspace,
-    emit,
-    clock: systemClock,
-    ...(before && { before: before.agents }),
-    spill: (text) => {
-      const kept = log.keep(text);
-      return kept.ok ? kept.value : "(it could not be kept)";
-    },
-  });
 }
 
 interface EndSource {
