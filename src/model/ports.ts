@@ -1,7 +1,7 @@
 import type { Event } from "./event.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Block, Message, StopReason, Usage } from "./message.ts";
-import type { FailureKind, StepResult } from "./outcome.ts";
+import type { Failure, FailureKind, StepResult } from "./outcome.ts";
 import type { Step } from "./plan.ts";
 import type { Result } from "./result.ts";
 
@@ -34,6 +34,28 @@ export interface Attempt {
   readonly signal: AbortSignal;
   /** An attempt of the same definition and inputs was cut off before this resume: what is left of it may be gone on with. */
   readonly resumes?: boolean;
+  /** The limits on tokens and money around it; absent where none is in force. */
+  readonly budget?: Budget;
+}
+
+/** Tokens and US dollars; the cost is null where the price is unknown. */
+export interface Spend {
+  readonly tokens: number;
+  readonly cost: number | null;
+}
+
+/** The limits on tokens and money around somebody who spends, from the nearest outward to the run's. */
+export interface Budget {
+  /**
+   * Sets the worst case aside in every limit around before anything is spent. While calls in flight hold what would be
+   * enough it waits; the error, of kind `budget`, is a limit that cannot pay it any more.
+   */
+  reserve(worst: Spend, signal: AbortSignal): Promise<Result<Reservation, Failure>>;
+}
+
+/** Money set aside for one call. It has to be settled, once, however the call ends. */
+export interface Reservation {
+  settle(actual: Spend): void;
 }
 
 /** Runs one attempt. A kind that needs no waiting may answer at once. Never throws for an expected failure. */
@@ -53,6 +75,10 @@ export interface ModelRequest {
   readonly topP?: number;
   readonly maxOutput?: number;
   readonly effort?: string;
+  /** JSON Schema of the whole answer, root `type: object`; only where {@link ModelFacts.jsonSchema} holds and no tool is open. */
+  readonly answerSchema?: JsonObject;
+  /** Fields of the provider's own, added to the wire request as they are. */
+  readonly options?: JsonObject;
 }
 
 export interface ToolSpec {
@@ -85,10 +111,25 @@ export interface ModelFailure {
   readonly retryAfter?: number;
 }
 
+/** What is known of a model. Absent: unknown. */
+export interface ModelFacts {
+  /** Tokens of its context window, input and output together. */
+  readonly window?: number;
+  /** Tokens of its longest reply. */
+  readonly maxOutput?: number;
+  /** Whether the provider itself holds an answer to a JSON schema. */
+  readonly jsonSchema: boolean;
+  /** US dollars of these tokens; null when the price is unknown. */
+  readonly cost: (usage: Omit<Usage, "cost" | "estimated">) => number | null;
+}
+
+export const unknownFacts: ModelFacts = { jsonSchema: false, cost: () => null };
+
 /** One model behind one wire protocol. The stream ends in `done` or `failed` and never throws. */
 export interface ModelClient {
   /** `openai`, `scripted`, …: written to the log. */
   readonly provider: string;
+  readonly facts: ModelFacts;
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelDelta>;
 }
 
@@ -105,6 +146,18 @@ export interface ToolCall {
   readonly workspace: string;
   readonly signal: AbortSignal;
 }
+
+/** What the rules say of one tool call. */
+export interface Verdict {
+  readonly decision: "allow" | "deny" | "ask";
+  /** The rule that decided, as it was written, with its layer (`default`, `user`, `project`, `workflow`, …) and file. */
+  readonly rule: { readonly text: string; readonly layer: string; readonly file?: string };
+  /** The narrowest rule that would allow the call, in the words of a `permissions:` block. */
+  readonly toAllow: string;
+}
+
+/** Judges a tool call before it runs. Never throws. */
+export type Judge = (call: { readonly tool: string; readonly args: JsonObject }) => Promise<Verdict>;
 
 export interface ToolOutput {
   readonly blocks: readonly Block[];

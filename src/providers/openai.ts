@@ -2,6 +2,7 @@ import { longestDuration } from "../model/duration.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ModelClient, ModelDelta, ModelFailure, ModelRequest } from "../model/ports.ts";
+import { unknownFacts } from "../model/ports.ts";
 import { failureText } from "./failure.ts";
 import { ChunkReader } from "./openai-chunks.ts";
 import { failureOf } from "./openai-error.ts";
@@ -33,7 +34,7 @@ const defaultIdleTimeout = 60_000;
  * retried here. A stream is whole only with a finish reason and the closing `[DONE]`; any other end is `failed`.
  */
 export function openaiClient(options: OpenAIOptions): ModelClient {
-  return { provider: "openai", stream: (request, signal) => streamReply(options, request, signal) };
+  return { provider: "openai", facts: unknownFacts, stream: (request, signal) => streamReply(options, request, signal) };
 }
 
 async function* streamReply(

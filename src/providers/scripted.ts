@@ -16,6 +16,7 @@ export function scriptedClient(script: Script, clock: Clock): ModelClient {
   const errorsMet = new Map<string, number>();
   return {
     provider: "scripted",
+    facts: { jsonSchema: false, cost: () => 0 },
     async *stream(request, signal) {
       const place = JSON.stringify([request.step, request.agent, repliesIn(request.messages)]);
       const met = errorsMet.get(place) ?? 0;
