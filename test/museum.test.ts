@@ -195,3 +195,38 @@ it("a failure keeps its kind through every wrapper, so that a configured retry h
     { step: "outer", error: { kind: "rate_limit" } },
   ]);
 });
+
+it("a second resume has lost nothing of what the first one, and the run before it, had done", async () => {
+  const lines = [
+    "steps:",
+    "  a: { run: 'echo a >> count; echo one' }",
+    "  b: { needs: a, run: 'echo b >> count; test -e first; echo two' }",
+    "  c: { needs: b, run: 'echo c >> count; test -e second; echo three' }",
+    "outputs: { all: '${{ steps.a.outputs.stdout }} ${{ steps.b.outputs.stdout }} ${{ steps.c.outputs.stdout }}' }",
+  ];
+  expect(await run(lines)).toMatchObject({ code: 1 });
+  place.write("first", "");
+  expect((await place.flow(["resume", "latest"])).code).toBe(1);
+  place.write("second", "");
+  const { code, stdout } = await place.flow(["resume", "latest", "--json"]);
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { outputs: { all: "one two three" } }]);
+  expect(place.read("count").split("\n")).toEqual(["a", "b", "b", "c", "c", ""]);
+});
+
+it("a resume keeps nothing that was made of what runs again, though it had succeeded and nothing about it changed", async () => {
+  const lines = [
+    "steps:",
+    "  draft: { run: 'echo draft >> count; cat source' }",
+    "  polish: { run: 'echo polish >> count; echo \"<$TEXT>\"', env: { TEXT: '${{ steps.draft.outputs.stdout }}' } }",
+    "  notes: { needs: polish, run: echo notes >> count }",
+    "  ship: { needs: notes, run: test -e open }",
+    "outputs: { text: '${{ steps.polish.outputs.stdout }}' }",
+  ];
+  place.write("source", "old");
+  expect(await run(lines)).toMatchObject({ code: 1 });
+  place.write("source", "new");
+  place.write("open", "");
+  const { code, stdout } = await place.flow(["resume", "latest", "--from", "draft", "--json"]);
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { outputs: { text: "<new>" } }]);
+  expect(place.read("count").split("\n")).toEqual(["draft", "polish", "notes", "draft", "polish", "notes", ""]);
+});

@@ -1,8 +1,8 @@
 import { appendFileSync, chmodSync, cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { decisions, ended, twelve } from "../engine/resuming.ts";
-import { type Ended, Place } from "./flow.ts";
+import { decisions } from "../engine/resuming.ts";
+import { Place } from "./flow.ts";
 
 let place: Place;
 beforeEach(() => {
@@ -245,47 +245,6 @@ steps:
   });
 });
 
-describe("flow killed at any moment", () => {
-  const rounds = Number(process.env["FLOW_TORTURE"] ?? 10);
-
-  it(`goes on and ends as if it had not been, ${rounds} times`, { timeout: rounds * 20_000 }, async () => {
-    const random = seeded(7);
-    let cut = 0;
-    for (let round = 0; round < rounds; round++) {
-      const own = new Place(twelve);
-      const running = own.start(["run", "twelve.yaml", "--quiet"]);
-      await new Promise((resolve) => setTimeout(resolve, 150 + random() * 450));
-      running.kill("SIGKILL");
-      const { code } = await running.ended;
-      if (code === null) cut++;
-      const runs = own.runs();
-      const before = runs.some((run) => existsSync(join(own.folder, ".flow/runs", run, "log.jsonl"))) ? own.log() : "";
-      if (!before.includes("\n")) {
-        own.remove();
-        continue;
-      }
-      const done = ended(
-        before
-          .split("\n")
-          .slice(0, -1)
-          .map((line) => JSON.parse(line)),
-      );
-      own.write("count", "");
-      const resumed: Ended = await own.flow(["resume", "latest", "--json"]);
-      expect([round, resumed.code, JSON.parse(resumed.stdout).outputs?.verdict]).toEqual([round, 0, "ship"]);
-      expect(
-        own
-          .read("count")
-          .split("\n")
-          .filter((path) => done.has(path)),
-      ).toEqual([]);
-      own.events();
-      own.remove();
-    }
-    expect(cut).toBeGreaterThan(rounds / 3);
-  });
-});
-
 describe("a resume that cannot write", () => {
   it("ends with a reason, not with a step", async ({ skip }) => {
     if (process.getuid?.() === 0) skip("root may write everywhere");
@@ -309,11 +268,3 @@ describe("a resume that cannot write", () => {
     place.events();
   });
 });
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
