@@ -4,33 +4,29 @@ import type { Json } from "../model/json.ts";
 import type { StepKind } from "../model/plan.ts";
 import type { Emit, Execute } from "../model/ports.ts";
 import { err, ok } from "../model/result.ts";
-import type { StreamFilter } from "../process/capture.ts";
 import type { Marks } from "../process/marks.ts";
-import { maskData } from "../runlog/mask-event.ts";
-import type { Mask, StreamMask } from "../runlog/redact.ts";
 import type { LogWriter } from "../runlog/write.ts";
 import { createSteps } from "../steps/index.ts";
 import { systemClock } from "./clock.ts";
+import { byteFilter, masked, type Masking } from "./masking.ts";
 import type { Before, StartOptions } from "./run-options.ts";
 
 /** What the rooms of one run are made with. */
 export interface ExecuteSource {
   readonly options: StartOptions;
   readonly run: string;
-  readonly mask: Mask;
+  readonly masking: Masking;
   readonly tempFolder: string;
   readonly marks: Marks;
   readonly log: LogWriter;
   readonly emit: Emit;
   readonly before: Before | undefined;
-  /** Names of variables that hold models' keys. */
-  readonly keys: readonly string[];
-  readonly hasSecrets: boolean;
 }
 
 /** The record of step kinds: which room executes an attempt of which kind. */
 export function createExecute(source: ExecuteSource): Execute {
-  const { options, run, mask, tempFolder, log, keys, hasSecrets } = source;
+  const { options, run, tempFolder, log } = source;
+  const { mask, hasSecrets, keys } = source.masking;
   const { secrets, env, cwd } = options;
   const steps = createSteps({
     runId: run,
@@ -62,35 +58,9 @@ export function createExecute(source: ExecuteSource): Execute {
   return hasSecrets ? masked(execute, mask) : execute;
 }
 
-/** The text mask as a filter of bytes; a character cut in two waits for its other half. */
-function byteFilter(mask: StreamMask): StreamFilter {
-  const decoder = new TextDecoder();
-  return {
-    write: (chunk) => Buffer.from(mask.push(decoder.decode(chunk, { stream: true }))),
-    end: () => Buffer.from(mask.push(decoder.decode()) + mask.end()),
-  };
-}
-
 /** The compiler keeps these out of a run, and the engine runs groups and sub-workflows by itself. */
 function refused(): never {
   throw new Error("this kind of step is not executed as an attempt");
-}
-
-/** Outputs are masked where they are captured: a later step sees `***` now and after a resume alike. */
-function masked(execute: Execute, mask: Mask): Execute {
-  return async (attempt) => {
-    const result = await execute(attempt);
-    if (result.outcome === "success") {
-      return {
-        outcome: "success",
-        result: maskData(result.result, mask.mask),
-        outputs: maskData(result.outputs, mask.mask),
-      };
-    }
-    const outputs = result.outputs === undefined ? {} : { outputs: maskData(result.outputs, mask.mask) };
-    if (result.outcome === "cancelled") return { outcome: "cancelled", ...outputs };
-    return { outcome: "failure", error: { ...result.error, message: mask.mask(result.error.message) }, ...outputs };
-  };
 }
 
 async function checkOutput(schema: Json, value: Json): Promise<readonly string[]> {

@@ -207,8 +207,17 @@ function stepIds({ workflows, root }: Plan): string[] {
 /** How the run ended, if it succeeded. */
 export function finishedEnd({ finished, first, folder }: PastRun): RunEnd | undefined {
   if (finished?.outcome !== "success") return undefined;
-  const { outcome, outputs, exitCode } = finished;
-  return { run: first.run, outcome, outputs, exitCode, log: join(folder, "log.jsonl") };
+  const { outcome, outputs, usage, duration, exitCode } = finished;
+  return {
+    run: first.run,
+    outcome,
+    outputs,
+    failures: [],
+    usage,
+    duration,
+    exitCode,
+    log: join(folder, "log.jsonl"),
+  };
 }
 
 /** What somebody asks of a resume, as it was typed. */

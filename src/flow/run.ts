@@ -3,24 +3,23 @@ import { isAbsolute, join, relative, resolve } from "node:path";
 import { exitCode } from "../engine/exit-code.ts";
 import { runPlan, type RunResult } from "../engine/run.ts";
 import type { Event, LogLine } from "../model/event.ts";
-import type { Json, JsonObject } from "../model/json.ts";
-import { addUsage, noUsage } from "../model/message.ts";
+import type { JsonObject } from "../model/json.ts";
+import { addUsage, noUsage, type Usage } from "../model/message.ts";
 import { exitCodes, type Failure, type RunOutcome } from "../model/outcome.ts";
 import type { StepKind } from "../model/plan.ts";
 import type { Emit } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { Marks } from "../process/marks.ts";
 import { makeTempFolder } from "../process/temp-folder.ts";
-import { namedKeys, providerKeyNames } from "../providers/catalog.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { maskData } from "../runlog/mask-event.ts";
-import { createMask, type Mask } from "../runlog/redact.ts";
 import { newRunId, runsFolder } from "../runlog/runs.ts";
 import { lockRun } from "../runlog/lock.ts";
 import { type LogOptions, type LogWriter, openLog } from "../runlog/write.ts";
 import { systemClock } from "./clock.ts";
 import { createExecute } from "./execute.ts";
 import { createFingerprint } from "./fingerprint.ts";
+import { createMasking, maskedFailure } from "./masking.ts";
 import { loadHashFiles } from "./hash-files.ts";
 import type { Before, StartOptions } from "./run-options.ts";
 import { version } from "./version.ts";
@@ -32,6 +31,11 @@ export interface RunEnd {
   /** Secrets in them are masked. */
   readonly outputs: JsonObject;
   readonly error?: Failure;
+  /** Of every step that concluded `failure`, in the order they ended, each with its path in `step`; `error` is the first. */
+  readonly failures: readonly Failure[];
+  readonly usage: Usage;
+  /** Milliseconds. */
+  readonly duration: number;
   readonly exitCode: number;
   readonly log: string;
 }
@@ -87,12 +91,11 @@ export function inWorkspace(path: string, workspace: string): string {
 
 /** Runs a plan to its end under the log of its course. Whoever calls holds the run's lock. */
 export async function runCourse(options: StartOptions, course: Course): Promise<Result<RunEnd, string>> {
-  const { plan, env } = options;
+  const { plan } = options;
   const { run, folder, before } = course;
   const clock = systemClock;
-  const keys = keyNames(options);
-  const toMask = secretsToMask(options, keys);
-  const mask = createMask(toMask);
+  const masking = createMasking(options);
+  const { mask, hasSecrets } = masking;
   const temp = openTempFolder();
   if (!temp.ok) return temp;
   const tempFolder = temp.value;
@@ -125,8 +128,7 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
   try {
     // Nothing of a run that died may go on beside the one that takes its place.
     if (before !== undefined) await marks.reap();
-    const hasSecrets = toMask.length > 0;
-    const execute = createExecute({ options, run, mask, tempFolder, marks, log, emit, before, keys, hasSecrets });
+    const execute = createExecute({ options, run, masking, tempFolder, marks, log, emit, before });
     const result = await runPlan({
       plan,
       inputs: options.inputs,
@@ -143,9 +145,13 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
       parallel: options.parallel ?? defaultParallel,
       ...(options.hashesFiles && { hashFiles: await loadHashFiles(options.cwd) }),
     });
-    const end = endOf(result, { log, options, env });
-    emit({ type: "run.finished", ...end.finished, usage, duration: Math.round(clock.monotonic() - started) });
-    return ok({ run, ...maskedEnd(end.finished, mask), log: log.file });
+    const { failures, ...end } = endOf(result, log, options);
+    const spent = { usage, duration: Math.round(clock.monotonic() - started) };
+    emit({ type: "run.finished", ...end, ...spent });
+    const error = end.error && { error: maskedFailure(end.error, mask) };
+    const outputs = maskData(end.outputs, mask.mask) as JsonObject;
+    const masked = failures.map((failure) => maskedFailure(failure, mask));
+    return ok({ run, ...end, outputs, ...error, failures: masked, ...spent, log: log.file });
   } catch (bug) {
     const error: Failure = { kind: "internal", message: bug instanceof Error ? bug.message : String(bug) };
     const duration = Math.round(clock.monotonic() - started);
@@ -166,17 +172,6 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
   }
 }
 
-/** What leaves the run by another way than its log. */
-function maskedEnd(finished: ReturnType<typeof endOf>["finished"], { mask }: Mask): typeof finished {
-  const { error, outputs } = finished;
-  const masked = error && {
-    ...error,
-    message: mask(error.message),
-    ...(error.cause !== undefined && { cause: mask(error.cause) }),
-  };
-  return { ...finished, outputs: maskData(outputs, mask) as JsonObject, ...(masked && { error: masked }) };
-}
-
 function openTempFolder(): Result<string, string> {
   try {
     return ok(makeTempFolder());
@@ -192,32 +187,10 @@ function reader(onEvent: (line: LogLine) => void): (line: string) => void {
 
 const retriedKinds: ReadonlySet<StepKind> = new Set(["run", "agent", "tool"]);
 
-/** The providers' keys, and those that models of this run name. */
-function keyNames({ plan, inputs }: StartOptions): string[] {
-  return [...providerKeyNames, ...namedKeys([plan as unknown as Json, inputs])];
-}
-
-/** Declared secrets and keys, which nothing should ever print. */
-function secretsToMask(options: StartOptions, names: readonly string[]): { name: string; value: string }[] {
-  const { secrets, env } = options;
-  const keys = names.flatMap((name) => (Object.hasOwn(env, name) ? [{ name, value: env[name] ?? "" }] : []));
-  return [
-    ...Object.entries(secrets).map(([name, value]) => ({ name, value })),
-    ...keys.filter(({ value }) => value !== ""),
-  ];
-}
-
-interface EndSource {
-  readonly log: LogWriter;
-  readonly options: StartOptions;
-  readonly env: StartOptions["env"];
-}
+type Ended = Pick<RunEnd, "outcome" | "outputs" | "error" | "exitCode" | "failures">;
 
 /** A run whose log broke has failed, whatever its steps did. */
-function endOf(
-  result: RunResult,
-  { log, options }: EndSource,
-): { finished: Pick<RunEnd, "outcome" | "outputs" | "error" | "exitCode"> } {
+function endOf(result: RunResult, log: LogWriter, options: StartOptions): Ended {
   const broken = log.failure();
   const failure: Failure | undefined = broken === undefined ? undefined : { kind: "log", message: broken };
   const failures = failure ? [failure, ...result.failures] : result.failures;
@@ -225,12 +198,11 @@ function endOf(
   const error = failure ?? result.error;
   const signal = options.signal.reason === "SIGTERM" ? "SIGTERM" : "SIGINT";
   return {
-    finished: {
-      outcome,
-      outputs: failure ? {} : result.outputs,
-      ...(error && { error }),
-      exitCode: exitCode({ outcome, failures, signal }),
-    },
+    outcome,
+    outputs: failure ? {} : result.outputs,
+    ...(error && { error }),
+    failures,
+    exitCode: exitCode({ outcome, failures, signal }),
   };
 }
 

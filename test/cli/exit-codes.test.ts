@@ -102,3 +102,21 @@ describe("the exit code", () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ schemaVersion: 1, exitCode: code });
   });
 });
+
+describe("--json", () => {
+  it("names every failed step by its path, and what the run cost", async () => {
+    const steps =
+      "steps:\n  a: { run: exit 9 }\n  b: { needs: a, if: always(), steps: { c: { run: exit 8 } } }\n  d: { agent: one }\n";
+    const model = "model: scripted/replies.yaml\nagents: { one: { prompt: hi, tools: [] } }\n";
+    place.write("replies.yaml", "agents:\n  one: [{ text: done, usage: { input: 5, output: 2 } }]\n");
+    place.write("it.yaml", `name: it\n${model}${steps}`);
+    const { stdout } = await place.flow(["run", "it.yaml", "--json", "-q"]);
+    const said = JSON.parse(stdout);
+    expect(said.failures).toMatchObject([
+      { kind: "exit", step: "a", message: "exited with 9" },
+      { kind: "exit", step: "b/c", message: "exited with 8" },
+    ]);
+    expect(said.error).toEqual(said.failures[0]);
+    expect(said).toMatchObject({ usage: { input: 5, output: 2, cost: 0 }, duration: expect.any(Number) });
+  });
+});
