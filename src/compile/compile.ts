@@ -11,7 +11,7 @@ import { type AgentFile, type Library, load } from "./load.ts";
 import { createPlan } from "./plan.ts";
 import { readAgent } from "./read/agent.ts";
 import { readWorkflow } from "./read/workflow.ts";
-import { createReport, didYouMean, type Report } from "./report.ts";
+import { createReport, didYouMean, oneOf, type Report } from "./report.ts";
 import type { AgentShape, StepShape, Word, WorkflowShape } from "./shape.ts";
 import { createTypes, type Types } from "./types.ts";
 
@@ -119,10 +119,16 @@ function agentOf({ link: named, shape, agentShapes, report }: AgentQuestion): Ag
   if (!text.includes("${{") && !shape.file.refusedAgents.has(text)) {
     const places = `neither in this file's \`agents\`, nor as ${text}.yaml or ${text}.md in an \`agents\` folder`;
     report("FLOW6001", at, `there is no agent \`${text}\`: ${places}`, () =>
-      didYouMean(nearest(text, shape.agents.keys())),
+      agentMeant(text, [...shape.agents.keys(), ...shape.file.agentsNearby()]),
     );
   }
   return undefined;
+}
+
+function agentMeant(text: string, known: readonly string[]): ReturnType<typeof didYouMean> {
+  const near = nearest(text, known);
+  if (near !== undefined || known.length === 0) return didYouMean(near);
+  return { suggestion: `known here: ${oneOf(known)}` };
 }
 
 function readOnce(file: AgentFile, known: Map<string, AgentShape | undefined>, report: Report): AgentShape | undefined {

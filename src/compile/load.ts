@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import type { Span } from "../model/diagnostic.ts";
 import { entry, type ScalarNode, type SourceDocument, type SourceNode } from "../source/document.ts";
@@ -34,6 +34,8 @@ export interface WorkflowFile {
   readonly agents: ReadonlyMap<string, AgentFile>;
   /** Names whose file was found and could not be read; that has been reported. */
   readonly refusedAgents: ReadonlySet<string>;
+  /** Names of the agents whose files lie where this file's are looked for; reads those folders. */
+  readonly agentsNearby: () => readonly string[];
 }
 
 export interface AgentFile {
@@ -98,7 +100,8 @@ export async function load(options: LoadOptions): Promise<Library | undefined> {
       if (agent === "refused") refusedAgents.add(text);
       else if (agent) agents.set(text, agent);
     }
-    workflows.set(next.key, { ...next, workflows: found, agents, refusedAgents });
+    const agentsNearby = (): string[] => namesIn(agentFolders(next.folder, options.workspace));
+    workflows.set(next.key, { ...next, workflows: found, agents, refusedAgents, agentsNearby });
   }
   checkNesting(root.key, calls, options);
   return { root: root.key, workflows, files: shelf.files };
@@ -230,11 +233,20 @@ async function readable(paths: readonly string[]): Promise<{ path: string; bytes
 
 /** Where an agent's file may lie, nearest first; within one place the endings compete. */
 function agentPlaces(folder: string, workspace: string, name: string): string[][] {
-  const own = [...new Set([resolve(folder, "agents"), resolve(workspace, "agents")])];
   return [
-    ...own.map((place) => agentEndings.map((ending) => resolve(place, name + ending))),
+    ...agentFolders(folder, workspace).map((place) => agentEndings.map((ending) => resolve(place, name + ending))),
     ...foreignFolders.map((place) => [resolve(workspace, place, `${name}.md`)]),
   ];
+}
+
+function agentFolders(folder: string, workspace: string): string[] {
+  return [...new Set([resolve(folder, "agents"), resolve(workspace, "agents")])];
+}
+
+function namesIn(folders: readonly string[]): string[] {
+  const files = folders.flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []));
+  const names = files.filter((file) => agentEndings.some((ending) => file.endsWith(ending)));
+  return [...new Set(names.map((file) => file.replace(/\.(yaml|yml|md)$/, "")))].sort();
 }
 
 interface NamedNode {

@@ -187,8 +187,8 @@ function positionOf(token: Token): At {
 
 function unknownName(message: string, token: Token, known: readonly string[]): Fault {
   const near = nearest(token.lexeme, known);
-  const suggestion =
-    words.get(token.lexeme) ?? (near === undefined ? `Known are ${known.join(", ")}.` : `Did you mean \`${near}\`?`);
+  const others = known.length === 0 ? "No context is given here." : `Known are ${known.join(", ")}.`;
+  const suggestion = words.get(token.lexeme) ?? (near === undefined ? others : `Did you mean \`${near}\`?`);
   return new Fault({ kind: "unknown", message, ...positionOf(token), suggestion });
 }
 

@@ -1,3 +1,4 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Place } from "./flow.ts";
@@ -215,9 +216,19 @@ describe("flow eval", () => {
 });
 
 describe("flow schema", () => {
-  it.each(["workflow", "agent", "event"])("prints the schema of a %s as it is published", async (name) => {
+  it.each(["agent", "event"])("prints the schema of a %s as it is published", async (name) => {
     const { code, stdout } = await place.flow(["schema", name]);
     expect(stdout).toBe(readFileSync(new URL(`schemas/${name}.schema.json`, root), "utf8"));
     expect(code).toBe(0);
+  });
+
+  it("prints the schema of a workflow with that of an agent inside, so that one file is enough", async () => {
+    const { code, stdout } = await place.flow(["schema", "workflow"]);
+    expect(code).toBe(0);
+    expect(stdout).not.toContain("agent.schema.json");
+    const check = new Ajv2020({ strict: false, validateFormats: false }).compile(JSON.parse(stdout));
+    expect(check({ steps: { a: { agent: "x" } }, agents: { x: { tools: ["Read"] } } })).toBe(true);
+    expect(check({ steps: { a: { agent: "x" } }, agents: { x: { tools: "Read" } } })).toBe(false);
+    expect(check.errors?.[0]?.instancePath).toBe("/agents/x/tools");
   });
 });

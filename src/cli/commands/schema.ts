@@ -7,7 +7,25 @@ export function defineSchema(program: Command): void {
     .command("schema")
     .description("print a JSON Schema of flow's files")
     .addArgument(new Argument("<name>", "which one").choices(["workflow", "agent", "event"]))
-    .action((name: string) => print(readFileSync(schemaFile(name), "utf8")));
+    .action((name: string) => print(name === "workflow" ? selfContained(read(name), read("agent")) : read(name)));
+}
+
+/** The schema of a workflow with that of an agent inside, so that one file is enough for an editor. */
+function selfContained(workflow: string, agent: string): string {
+  const inside = "#/$defs/agentFile";
+  const whole = JSON.parse(workflow.replaceAll(/"agent\.schema\.json(?:#([^"]*))?"/g, `"${inside}$1"`)) as Schema;
+  const { $id: _, $schema: __, ...part } = JSON.parse(agent.replaceAll('"$ref": "#', `"$ref": "${inside}`)) as Schema;
+  return `${JSON.stringify({ ...whole, $defs: { ...whole.$defs, agentFile: part } }, null, 2)}\n`;
+}
+
+interface Schema {
+  readonly $id?: string;
+  readonly $schema?: string;
+  readonly $defs?: object;
+}
+
+function read(name: string): string {
+  return readFileSync(schemaFile(name), "utf8");
 }
 
 /** The schemas lie beside `dist` and `src`; this file may be in either, or in a chunk one folder deeper. */

@@ -35,9 +35,10 @@ function checkKinds(root: MapNode, report: Report, unclear: Set<SourceNode>): vo
       const [first, second] = kinds;
       if (!first) {
         unclear.add(value);
-        const typo = step.entries.map((it) => nearest(it.key, stepKinds)).find((it) => it !== undefined);
-        report("FLOW2006", keyAt, `step \`${key}\` does not say what it does: it needs one of ${oneOf(stepKinds)}`, {
-          ...didYouMean(typo),
+        const typo = step.entries.find((it) => nearest(it.key, stepKinds) !== undefined);
+        const at = typo?.keyAt ?? keyAt;
+        report("FLOW2006", at, `step \`${key}\` does not say what it does: it needs one of ${oneOf(stepKinds)}`, {
+          ...didYouMean(typo && nearest(typo.key, stepKinds)),
         });
       } else if (second) {
         unclear.add(value);
@@ -76,7 +77,7 @@ function reportIssues(
         if (!isMisspelt(problem.key, issue.path, issues)) report("FLOW2003", found?.keyAt ?? at, issue.message);
         break;
       case "type":
-        report("FLOW2001", at, `${place(issue.path)}${issue.message}`);
+        report("FLOW2001", at, `${place(issue.path)}${issue.message}`, isStepList(issue, found?.node) ? stepList : {});
         break;
       case "name":
         // Names of steps, inputs and so on are checked where they are read, with better words.
@@ -98,6 +99,13 @@ function reportIssues(
     }
   }
 }
+
+/** A list where steps belong: every other tool for CI writes them so. */
+function isStepList({ path }: SchemaIssue, node: SourceNode | undefined): boolean {
+  return path.at(-1) === "steps" && node?.kind === "list";
+}
+
+const stepList = { suggestion: "give each step an id: `steps: { build: { run: make }, test: { run: make test } }`" };
 
 /** Whether an unknown key of the same mapping is what somebody wrote for the missing one. */
 function isMisspelt(missing: string, path: SchemaIssue["path"], issues: readonly SchemaIssue[]): boolean {
