@@ -144,7 +144,7 @@ describe("a model that is not there", () => {
     place.write("asking.yaml", asking("be refused", own("MY_KEY")));
     const { code, stderr } = await place.flow(["run", "asking.yaml"], { env: { MY_KEY: "sk-wrong-canary" } });
     expect(stderr).toContain("the key in MY_KEY was refused");
-    expect(stderr).toContain("skipped: `ask` failed");
+    expect(stderr).toContain("skipped: needs ask, which failed");
     expect(stderr).not.toContain("canary");
     expect(code).toBe(3);
   });

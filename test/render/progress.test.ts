@@ -120,8 +120,7 @@ describe("plain progress", () => {
       "00:00.1 plan       start agent=planner model=scripted/a",
       "00:04.4 plan       ok 4.3s 1.3k tok $0.004",
       "00:05.0 lint       start run",
-      "00:06.0 lint       attempt 1 failed exit: exited with 3",
-      "00:06.0 lint       retry 1 in 0.5s",
+      "00:06.0 lint       attempt 1 failed exit: exited with 3; the next in 0.5s",
       "00:07.5 lint       failed exit: exited with 3: 2 problems in a.ts (w.yaml:12:5) (the run goes on: continue-on-error) 2.5s",
       "00:07.6 publish    skipped: inputs.publish is false (inputs.publish = false, inputs.branch = no value)",
       "1:01:02.3 run        ok 1h 01m 1.3k tok $0.004",
@@ -155,8 +154,8 @@ describe("plain progress", () => {
   });
 
   it.each([
-    [{ kind: "needs", step: "b", outcome: "failure", message: "`b` failed" }, "skipped: `b` failed"],
-    [{ kind: "needs", step: "b", outcome: "failure", message: "" }, "skipped: it needs b, which ended failure"],
+    [{ kind: "needs", step: "b", outcome: "failure", message: "`b` failed" }, "skipped: needs b, which failed"],
+    [{ kind: "needs", step: "b", outcome: "cancelled", message: "" }, "skipped: needs b, which was cancelled"],
     [
       { kind: "edge", step: "b", condition: "x < 8", saw: [{ expression: "x", value: 9 }] },
       "skipped: on the edge from b, x < 8 is false (x = 9)",
