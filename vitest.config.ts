@@ -1,7 +1,12 @@
 import { defineConfig } from "vitest/config";
 
 /** They look into /proc and use setsid. */
-const linuxOnly = ["test/process/run.test.ts", "test/process/tree.test.ts", "test/steps/run.test.ts"];
+const linuxOnly = [
+  "test/cli/left-behind.test.ts",
+  "test/process/run.test.ts",
+  "test/process/tree.test.ts",
+  "test/steps/run.test.ts",
+];
 const skipped = process.platform === "linux" ? [] : linuxOnly;
 if (skipped.length > 0) process.stdout.write(`skipped, for they need Linux: ${skipped.join(", ")}\n`);
 

@@ -1,15 +1,17 @@
-import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fork } from "node:child_process";
 import { runPlan } from "../src/engine/run.ts";
+import { createMask } from "../src/runlog/redact.ts";
+import { openLog } from "../src/runlog/write.ts";
 import { Schedule } from "../src/engine/schedule.ts";
 import type { Edge, Plan, Step } from "../src/model/plan.ts";
 import type { Clock } from "../src/model/ports.ts";
 
 /**
- * What the engine itself costs: `set` steps, wide or chained (each reads the output of the one before it), two events
- * a step, each written as one line at once. Every measurement is a process of its own, so that the peak of memory is
+ * What the engine itself costs: `set` steps, wide or chained (each reads the output of the one before it), two or three
+ * events a step, written to a log as in a run. Every measurement is a process of its own, so that the peak of memory is
  * its own too; the median of five is printed. A plan of few steps is run again until 20,000 steps are over, for a process
  * that has just begun runs its code slowly: `first` is the first run, the rest is about the last.
  *
@@ -72,21 +74,18 @@ function inOwnProcess(shape: string, steps: number): Promise<Measured> {
 
 async function measureOne(shape: string, steps: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "flow-bench-"));
-  const file = openSync(join(folder, "log.jsonl"), "a");
   const plan = planOf(shape, steps);
-  const first = await runOnce(plan, file);
+  const first = await runOnce(plan, join(folder, "0"));
   let last = first;
-  for (let done = steps; done < 20_000; done += steps) last = await runOnce(plan, file);
-  if (statSync(join(folder, "log.jsonl")).size === 0) throw new Error("nothing was written");
+  for (let done = steps; done < 20_000; done += steps) last = await runOnce(plan, join(folder, String(done)));
   const measured = {
     first: (first.took * 1000) / steps,
     perStep: (last.took * 1000) / steps,
     cpu: last.cpu / steps,
-    floor: linesAlone(file, last.lines) / steps,
+    floor: linesAlone(join(folder, "floor.jsonl"), last.lines) / steps,
     peak: process.resourceUsage().maxRSS / 1024,
     lines: last.lines / steps,
   };
-  closeSync(file);
   rmSync(folder, { recursive: true });
   process.send?.(measured satisfies Measured);
 }
@@ -94,9 +93,13 @@ async function measureOne(shape: string, steps: number): Promise<void> {
 /** `took` in milliseconds, `cpu` in microseconds. */
 async function runOnce(
   plan: Plan,
-  file: number,
+  folder: string,
 ): Promise<{ readonly took: number; readonly cpu: number; readonly lines: number }> {
-  let seq = 0;
+  const clock = realClock();
+  const opened = openLog({ folder, clock, mask: createMask([]) });
+  if (!opened.ok) throw new Error(opened.error.message);
+  const log = opened.value;
+  let lines = 0;
   const cpuBefore = process.cpuUsage();
   const started = performance.now();
   const result = await runPlan({
@@ -107,26 +110,29 @@ async function runOnce(
     execute: ({ inputs }) => ({ outcome: "success", result: inputs, outputs: inputs }),
     retriable: () => false,
     emit: (event) => {
-      seq += 1;
-      writeSync(file, `${JSON.stringify({ seq, time: new Date().toISOString(), ...event })}\n`);
+      lines += 1;
+      log.emit(event);
     },
-    clock: realClock(),
+    clock,
     signal: new AbortController().signal,
     parallel: 8,
   });
+  log.close();
   const took = performance.now() - started;
   const { user, system } = process.cpuUsage(cpuBefore);
   if (result.outcome !== "success" || result.outputs["last"] !== 42) throw new Error(JSON.stringify(result));
-  return { took, cpu: user + system, lines: seq };
+  return { took, cpu: user + system, lines };
 }
 
 /** Microseconds of processor time. */
-function linesAlone(file: number, count: number): number {
+function linesAlone(path: string, count: number): number {
+  const file = openSync(path, "a");
   const before = process.cpuUsage();
   const event = { type: "step.finished", step: "s1", outcome: "success", conclusion: "success", outputs: { n: 42 } };
   for (let seq = 0; seq < count; seq++)
     writeSync(file, `${JSON.stringify({ seq, time: new Date().toISOString(), ...event, duration: seq })}\n`);
   const { user, system } = process.cpuUsage(before);
+  closeSync(file);
   return user + system;
 }
 

@@ -120,7 +120,7 @@ function pathsIn(text: string): string[] {
   );
 }
 
-test.each([...guides, "docs/events.md", "docs/scripted.md"])("every link in %s leads somewhere", (guide) => {
+test.each([...guides, "docs/agents.md", "docs/events.md", "docs/scripted.md"])("every link in %s leads somewhere", (guide) => {
   const links = [...read(guide).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, link]) => link ?? "");
   const local = links.filter((link) => !/^[a-z]+:/.test(link));
   const missing = local.filter((link) => !existsSync(join(root, posix.join(dirname(guide), link))));

@@ -10,7 +10,7 @@ export interface SourceFile {
 }
 
 const grounds = ["expr", "jsonschema", "source", "process"];
-const islands = ["compile", "engine", "steps", "agent", "tools", "providers", "runlog"];
+const islands = ["cache", "compile", "engine", "steps", "agent", "tools", "permissions", "providers", "runlog"];
 
 /** Which rooms of the house may know a vendor package. A package that is not named here is free for all. */
 const fences: { readonly [vendor: string]: readonly string[] } = {
@@ -23,6 +23,10 @@ const fences: { readonly [vendor: string]: readonly string[] } = {
   execa: ["process"],
   openai: ["providers"],
   "@anthropic-ai/sdk": ["providers"],
+  "@pydantic/genai-prices": ["providers"],
+  unbash: ["permissions"],
+  undici: ["tools"],
+  "ipaddr.js": ["tools"],
   chalk: ["render"],
   "@dagrejs/graphlib": ["render"],
   "@dagrejs/dagre": ["render"],

@@ -23,8 +23,8 @@ export function parseArguments(raw: string): Result<JsonObject, string> {
     return err(`they are not valid JSON: unexpected text at position ${where}`);
   }
   if (!isJsonObject(value)) return err("they must be one JSON object");
-  if (hasPrototypeKey(value)) return err("the key `__proto__` is not allowed");
-  return ok(value);
+  const problem = problemIn(value);
+  return problem === undefined ? ok(value) : err(problem);
 }
 
 /** Measured on the text, because a value nested too deep would overflow the stack of everything that walks it. */
@@ -71,8 +71,14 @@ function hasUnexpectedToken(text: string): boolean {
   }
 }
 
-function hasPrototypeKey(value: Json): boolean {
-  if (Array.isArray(value)) return value.some(hasPrototypeKey);
-  if (!isJsonObject(value)) return false;
-  return Object.entries(value).some(([key, inner]) => key === "__proto__" || hasPrototypeKey(inner));
+/** What JSON may hold and no value of ours can: a number such as 1e999 is read as infinite, which is no JSON any more. */
+function problemIn(value: Json): string | undefined {
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : "a number in them is out of range";
+  if (typeof value !== "object" || value === null) return undefined;
+  if (!Array.isArray(value) && Object.hasOwn(value, "__proto__")) return "the key `__proto__` is not allowed";
+  for (const inner of Object.values(value)) {
+    const problem = problemIn(inner);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
 }

@@ -6,13 +6,20 @@ import { isJsonObject, own } from "../model/json.ts";
 import type { AgentOutcome } from "../model/message.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Agent, Body, Plan } from "../model/plan.ts";
-import type { Attempt, Clock, Emit, Execute, ModelClient, Tool } from "../model/ports.ts";
+import type { Attempt, Clock, Emit, Execute, ModelClient, Rights, Spend, Tool } from "../model/ports.ts";
 import { elapsed } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
+import { lasting, limitsOf } from "./limits.ts";
+import type { Time } from "./limits.ts";
+import type { AgentResult } from "./agent-result.ts";
+import type { AgentRun } from "./agent-run.ts";
+import { askedModels } from "./asked-models.ts";
+import { checkFact } from "./check.ts";
+import { guardsOf } from "./guard.ts";
 import { runAgent } from "./loop.ts";
-import type { AgentResult, AgentRun } from "./loop.ts";
 import { finishName } from "./output.ts";
+import { type RunRights, runRights, withDenials } from "./permission.ts";
 import { firstMessages } from "./prompt.ts";
 import type { Conversations } from "./recorded.ts";
 
@@ -24,15 +31,27 @@ export interface AgentExecuteOptions {
    * agent nor workflow names one. `step` is the step path, for a model whose file is named relative to a workflow.
    */
   readonly client: (model: Json | undefined, step: string) => Promise<Result<ModelClient, Failure>>;
-  /** The tools of these names; the default ones when undefined. */
-  readonly tools: (names: readonly string[] | undefined) => ToolsFound | Promise<ToolsFound>;
+  /** The tools of these names for the step at that path; the default ones when undefined. */
+  readonly tools: (names: readonly string[] | undefined, step: string) => ToolsFound | Promise<ToolsFound>;
   readonly workspace: string;
   readonly emit: Emit;
   readonly clock: Clock;
   /** Keeps a text too long for the model and gives the path to read it at. */
   readonly spill: (text: string) => string;
+  /** Runs the script of a step's `check` as a `run` step would be, with the step's `env`. */
+  readonly check?: (script: string, attempt: Attempt) => Promise<StepResult>;
+  /** What an agent, by its key, is told by files of the project. */
+  readonly instructions?: (
+    agent: string,
+  ) => Result<readonly { readonly path: string; readonly text: string }[], Failure>;
+  /** What an agent step may do; everything its tools can when absent. */
+  readonly rights?: (attempt: Attempt) => Rights;
   /** What the log has of the agents before the run was resumed. */
   readonly before?: Pick<Conversations, "runsOf" | "take">;
+  /** A request as the log may hold it: secrets masked. As it is when absent. */
+  readonly masked?: NonNullable<AgentRun["masked"]>;
+  /** What an agent run of the log has spent; asked for one that is gone on with. */
+  readonly spent?: (agent: string) => Spend;
 }
 export type ToolsFound = Result<readonly Tool[], Failure>;
 
@@ -43,34 +62,46 @@ export function createAgentExecute(options: AgentExecuteOptions): Execute {
   const evaluator = createEvaluator();
   const runsOf = new Map<string, number>();
 
-  return async ({ step, path, inputs, signal, resumes }: Attempt): Promise<StepResult> => {
+  return async (attempt: Attempt): Promise<StepResult> => {
+    const { step, path, inputs, signal, resumes, ...around } = attempt;
     const { body } = step;
     if (body.kind !== "agent") throw new Error(`an agent cannot run the ${body.kind} step ${path}`);
     const agent = Object.hasOwn(options.agents, body.agent) ? options.agents[body.agent] : undefined;
     if (agent === undefined) throw new Error(`the plan has no agent ${body.agent}`);
-    const messages = await firstMessages(agent, inputs, evaluator);
+    const files = options.instructions?.(body.agent) ?? ok([]);
+    if (!files.ok) return { outcome: "failure", error: files.error };
+    const messages = await firstMessages({ agent, inputs, evaluator, files: files.value });
     if (!messages.ok) return { outcome: "failure", error: messages.error };
-    const equipment = await equip({ ...options, evaluator }, { agent, body, inputs, path });
+    const given = options.rights?.(attempt);
+    const rights = given && runRights(given);
+    const equipment = await equip({ ...options, evaluator }, { agent, body, inputs, path, rights });
     if (!equipment.ok) return { outcome: "failure", error: equipment.error };
 
     const recorded = resumes === true ? options.before?.take(path) : undefined;
     const count = (runsOf.get(path) ?? options.before?.runsOf(path) ?? 0) + 1;
     runsOf.set(path, count);
     const { workspace, clock, spill } = options;
-    const maxTurns = step.limits.turns ?? agent.limits.turns;
-    const result = await reported(options, {
+    const spent = recorded && options.spent?.(recorded.agent);
+    const limits = limitsOf(agent, step.limits, { ...around, ...(spent && { spent }) });
+    const time = lasting(clock, agent.limits.duration, signal);
+    const run = {
       ...equipment.value,
       ids: { step: path, agent: `${path}@${count}`, parent: null },
       name: agent.name,
       messages: messages.value,
       ...(recorded && { recorded }),
-      ...(maxTurns === undefined ? {} : { maxTurns }),
+      ...(rights && { rights }),
+      ...limits,
+      ...judgesOf(options, { agent, body, attempt: { ...attempt, signal: time.signal } }),
       sampling: samplingOf(agent),
       workspace,
-      signal,
+      signal: time.signal,
       clock,
       spill,
-    });
+      ...(options.masked && { masked: options.masked }),
+    };
+    const result = await reported(options, run, time);
+    time.close();
     return stepResult(result);
   };
 }
@@ -80,8 +111,9 @@ interface Asked {
   readonly body: AgentBody;
   readonly inputs: JsonObject;
   readonly path: string;
+  readonly rights: RunRights | undefined;
 }
-type Equipment = Pick<AgentRun, "client" | "model" | "tools" | "output">;
+type Equipment = Pick<AgentRun, "client" | "fallbacks" | "model" | "tools" | "output">;
 
 async function equip(
   options: AgentExecuteOptions & { readonly evaluator: Evaluator },
@@ -89,40 +121,32 @@ async function equip(
 ): Promise<Result<Equipment, Failure>> {
   const { agent, body, path } = asked;
   const schema = (body.output ?? agent.output)?.json;
-  const tools = await options.tools(toolNames(agent, body.overrides.json));
-  if (!tools.ok) return tools;
+  const names = toolNames(agent, body.overrides.json);
+  const found = await options.tools(names, path);
+  if (!found.ok) return found;
+  const tools = ok(permitted(found.value, names !== undefined, asked.rights));
   if (isJsonObject(schema) && tools.value.some(({ name }) => name === finishName))
     return err({
       kind: "input",
       message: `agent \`${agent.name}\` has an \`output\`, so no tool of it may be called \`${finishName}\``,
     });
-  const model = firstModel(asked, options.evaluator);
-  if (!model.ok) return model;
-  const client = await options.client(model.value, path);
-  if (!client.ok) return client;
-  const label = modelLabel(model.value) ?? client.value.provider;
+  const { evaluator } = options;
+  const models = await askedModels({ ...asked, evaluator, open: (model) => options.client(model, path) });
+  if (!models.ok) return models;
   return ok({
-    client: client.value,
-    model: label,
+    ...models.value,
     tools: tools.value,
     ...(isJsonObject(schema) ? { output: schema } : {}),
   });
 }
 
-/** The engine resolves a step's models as `inputs.models`; where it gave none, the plan's own constants count. */
-function firstModel({ agent, body, inputs }: Asked, evaluator: Evaluator): Result<Json | undefined, Failure> {
-  const resolved = own(inputs, "models");
-  if (Array.isArray(resolved) && resolved.length > 0) return ok(resolved[0]);
-  const template = body.models[0] ?? agent.models[0];
-  if (template === undefined) return ok(undefined);
-  const value = evaluator.resolve(template, { contexts: {} });
-  if (value.ok) return value;
-  return err({ kind: "expression", message: value.error.message, position: value.error.at });
-}
-
-function modelLabel(model: Json | undefined): string | undefined {
-  const id = isJsonObject(model) ? own(model, "id") : model;
-  return typeof id === "string" ? id : undefined;
+/** What can never go ahead is not offered; neither, unless it was asked for by name, what would always need a person. */
+function permitted(tools: readonly Tool[], named: boolean, rights: RunRights | undefined): readonly Tool[] {
+  if (rights === undefined) return tools;
+  return tools.filter(({ name }) => {
+    const most = rights.reach(name);
+    return most === "allow" || (most === "ask" && named);
+  });
 }
 
 /** A step's own list replaces the agent's. */
@@ -132,8 +156,29 @@ function toolNames(agent: Agent, overrides: Json): readonly string[] | undefined
   return tools.filter((name) => typeof name === "string");
 }
 
-function samplingOf({ temperature, topP, maxOutput, effort }: Agent): NonNullable<AgentRun["sampling"]> {
+/** What judges the agent beside its model: the guard rails, and the step's own check. */
+function judgesOf(
+  { check: runCheck }: AgentExecuteOptions,
+  { agent, body, attempt }: { readonly agent: Agent; readonly body: AgentBody; readonly attempt: Attempt },
+): Pick<AgentRun, "guards" | "check"> {
+  const guards = guardsOf(setting(agent, "guards"));
+  if (body.check === undefined) return { guards };
+  if (runCheck === undefined) throw new Error(`nothing runs the check of ${attempt.path}`);
+  const { script, max } = body.check;
+  const run = async (signal: AbortSignal): ReturnType<NonNullable<AgentRun["check"]>["run"]> =>
+    checkFact(await runCheck(script, { ...attempt, signal }));
+  return { guards, check: { script, max, run } };
+}
+
+function setting({ settings }: Agent, key: string): Json | undefined {
+  return isJsonObject(settings.json) ? own(settings.json, key) : undefined;
+}
+
+function samplingOf(agent: Agent): NonNullable<AgentRun["sampling"]> {
+  const { temperature, topP, maxOutput, effort } = agent;
+  const options = setting(agent, "options");
   return {
+    ...(isJsonObject(options) && { options }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(maxOutput === undefined ? {} : { maxOutput }),
@@ -142,7 +187,7 @@ function samplingOf({ temperature, topP, maxOutput, effort }: Agent): NonNullabl
 }
 
 /** The run with its first and last event around it. */
-async function reported({ emit, clock }: AgentExecuteOptions, run: AgentRun): Promise<AgentResult> {
+async function reported({ emit, clock }: AgentExecuteOptions, run: AgentRun, time: Time): Promise<AgentResult> {
   const ids: AgentRunIds = run.ids;
   const start = clock.monotonic();
   const tools = run.tools.map(({ name }) => name).sort();
@@ -152,11 +197,12 @@ async function reported({ emit, clock }: AgentExecuteOptions, run: AgentRun): Pr
   const events = runAgent(run);
   let next = await events.next();
   for (; next.done !== true; next = await events.next()) emit(next.value);
-  const { outcome, reason, turns, usage, text, output } = next.value;
+  const result = withDenials(time.judge(next.value), run.rights);
+  const { outcome, reason, turns, usage, text, output } = result;
   const answer = output === undefined ? { text } : { text, output };
   const duration = elapsed(clock, start);
   emit({ ...ids, type: "agent.finished", outcome, reason, turns, usage, ...answer, duration });
-  return next.value;
+  return result;
 }
 
 function stepResult({ outcome, reason, turns, usage, text, output }: AgentResult): StepResult {

@@ -1,284 +1,207 @@
-import type { AgentEvent, AgentRunIds, TurnIds } from "../model/event.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { AgentOutcome, Block, Message, Usage } from "../model/message.ts";
-import { addUsage, noUsage } from "../model/message.ts";
-import type { Clock, ModelClient, ModelFailure, Tool } from "../model/ports.ts";
+import type { AgentEvent, TurnIds } from "../model/event.ts";
+import type { Block, Message } from "../model/message.ts";
+import { addUsage } from "../model/message.ts";
 import { elapsed } from "../model/ports.ts";
-import { unreachable } from "../model/result.ts";
-import { allowedRepairs, finishName, structuredOutput } from "./output.ts";
-import type { StructuredOutput } from "./output.ts";
-import { recordedResult } from "./recorded.ts";
-import type { Recorded } from "./recorded.ts";
+import type { Tool } from "../model/ports.ts";
+import type { AgentResult, Ending } from "./agent-result.ts";
+import {
+  aborted,
+  type AgentRun,
+  failed,
+  noted,
+  overCap,
+  type Place,
+  say,
+  type State,
+  stateOf,
+  type Turn,
+} from "./agent-run.ts";
+import { afterFinish, endOfAnswer, settleEnd } from "./answer.ts";
+import { fitContext, shortenAfterOverflow } from "./fitting.ts";
+import { goOn } from "./go-on.ts";
+import { afterCalls, atStart, beforeCall, type Objection, type Past } from "./guard.ts";
+import { hints } from "./hints.ts";
+import { subjectOf, todoTool } from "./history.ts";
+import { askModel } from "./model-call.ts";
+import { finishName, structuredOutput } from "./output.ts";
 import { buildRequest, requestHash } from "./request.ts";
-import type { Sampling } from "./request.ts";
 import { runCalls } from "./tool-call.ts";
-import type { CallSetting } from "./tool-call.ts";
-import { streamTurn } from "./turn.ts";
-import type { CallBlock, Reply } from "./turn.ts";
-
-/** Everything one agent run works with. */
-export interface AgentRun {
-  readonly ids: AgentRunIds;
-  /** The agent's name. */
-  readonly name: string;
-  /** The id of the model, as the log shows it. */
-  readonly model: string;
-  readonly client: ModelClient;
-  /** What the agent is given: its instructions and its prompt. */
-  readonly messages: readonly Message[];
-  /** Its conversation before the run was resumed: it goes on there. */
-  readonly recorded?: Recorded;
-  readonly tools: readonly Tool[];
-  /** JSON Schema of the structured answer, root `type: object`. */
-  readonly output?: JsonObject;
-  /** 50 when absent; 0 is unlimited. */
-  readonly maxTurns?: number;
-  readonly sampling?: Sampling;
-  readonly workspace: string;
-  readonly signal: AbortSignal;
-  readonly clock: Clock;
-  /** Keeps a text too long for the model and gives the path to read it at. */
-  readonly spill: (text: string) => string;
-}
-
-export interface AgentResult {
-  readonly outcome: AgentOutcome;
-  /** One sentence: why it ended like this. */
-  readonly reason: string;
-  /** Turns that began, the last text-only one at the turn cap included. */
-  readonly turns: number;
-  readonly usage: Usage;
-  /** The last text of the model; of a failed turn, what had arrived. */
-  readonly text: string;
-  /** Present only when the outcome is `done` and there is an `output` schema. */
-  readonly output?: JsonObject;
-}
-
-const defaultMaxTurns = 50;
-const lastTurnNote = "You have no turns left. Answer now, in text; tools are no longer available.";
+import type { Reply } from "./turn.ts";
 
 /** Runs one agent until it has exactly one outcome. Yields its events, of which a message always precedes its effects. */
 export async function* runAgent(run: AgentRun): AsyncGenerator<AgentEvent, AgentResult> {
-  const state: State = {
-    messages: [],
-    tools: run.tools,
-    validators: new Map(),
-    turns: run.recorded?.turns ?? 0,
-    usage: run.recorded?.usage ?? noUsage,
-    text: "",
-    badFinishes: 0,
-  };
-  const prepared = (yield* begin(run, state)) ?? (yield* resume(run, state));
-  if (prepared !== undefined) return result(state, prepared);
-  for (;;) {
-    const ending = yield* takeTurn(run, state);
-    if (ending !== undefined) return result(state, ending);
-  }
-}
-
-interface State {
-  readonly messages: Message[];
-  tools: readonly Tool[];
-  readonly validators: CallSetting["validators"];
-  output?: StructuredOutput;
-  turns: number;
-  usage: Usage;
-  text: string;
-  badFinishes: number;
-}
-
-type Ending = Pick<AgentResult, "outcome" | "reason" | "output">;
-
-function result({ turns, usage, text }: State, ending: Ending): AgentResult {
+  const state = stateOf(run);
+  let ending = yield* begin(run, state);
+  while (ending === undefined) ending = yield* takeTurn(run, state);
+  const { turns, usage, text } = state;
   return { ...ending, turns, usage, text };
 }
 
+/** The first messages, or those there were before a resume, with the end of the turn that was cut off. */
 async function* begin(run: AgentRun, state: State): AsyncGenerator<AgentEvent, Ending | undefined> {
-  if (run.recorded !== undefined) state.messages.push(...run.recorded.messages);
-  else for (const message of run.messages) yield* say(state, { ...run.ids, turn: 0 }, message);
-  if (run.output === undefined) return undefined;
-  const output = await structuredOutput(run.output);
-  if (!output.ok) return { outcome: "invalid_output", reason: output.error };
-  state.output = output.value;
-  state.tools = [...run.tools, output.value.finish];
-  return undefined;
+  if (run.output !== undefined) {
+    const output = await structuredOutput(run.output);
+    if (!output.ok) return { outcome: "invalid_output", reason: output.error };
+    state.output = output.value;
+  }
+  if (run.recorded === undefined) {
+    yield* introduce(run, state);
+    return undefined;
+  }
+  const left = goOn(run.recorded, state);
+  const ids: TurnIds = { ...run.ids, turn: state.turns };
+  if (left.type === "turn") return undefined;
+  if (left.type === "answer") return yield* settleEnd(run, { state, ids }, left.ending);
+  return yield* conclude(run, { state, ids, reply: left.reply, known: left.known, start: run.clock.monotonic() });
 }
 
-/** A message enters the conversation only here, and its event goes out before anything can act on it. */
-async function* say(state: State, ids: TurnIds, message: Message, reply?: Whole): AsyncGenerator<AgentEvent, void> {
-  state.messages.push(message);
-  yield { ...ids, type: "message", message, ...(reply && { stop: reply.stop, usage: reply.usage }) };
+async function* introduce(run: AgentRun, state: State): AsyncGenerator<AgentEvent, void> {
+  const ids: TurnIds = { ...run.ids, turn: 0 };
+  const last = run.messages.at(-1);
+  const hint = last && atStart(state.guards, textOf(last));
+  if (hint !== undefined) yield* noted(state, { ...ids, type: "guard", ...hint });
+  for (const message of run.messages) {
+    const added: Block[] = message === last && hint !== undefined ? [{ type: "text", text: hint.text }] : [];
+    yield* say(state, ids, added.length === 0 ? message : { ...message, blocks: [...message.blocks, ...added] });
+  }
 }
 
-/** Ends the turn that was cut off behind its reply, if there is one: the model is not asked a second time. */
-async function* resume(run: AgentRun, state: State): AsyncGenerator<AgentEvent, Ending | undefined> {
-  const { recorded } = run;
-  if (recorded === undefined) return undefined;
-  state.badFinishes = badFinishesIn(recorded.messages);
-  const last = recorded.messages.at(-1);
-  for (const { role, blocks } of recorded.messages) if (role === "assistant") state.text = textOf(blocks) || state.text;
-  if (last?.role !== "assistant") return endBefore(state);
-  const calls = last.blocks.filter((block) => block.type === "call");
-  const { stop = "unknown", lastUsage: usage, turns } = recorded;
-  const reply: Whole = { type: "message", message: last, text: textOf(last.blocks), calls, stop, usage };
-  const ids: TurnIds = { ...run.ids, turn: turns };
-  return yield* conclude(run, { state, ids, reply, known: knownResults(recorded), start: run.clock.monotonic() });
-}
-
-/** The answer was accepted, or refused for the last time, and only the end itself is not in the log. */
-function endBefore({ output, messages, badFinishes }: State): Ending | undefined {
-  if (output === undefined) return undefined;
-  if (badFinishes > allowedRepairs)
-    return { outcome: "invalid_output", reason: "no answer fitted the `output` schema" };
-  const results = messages.at(-1)?.blocks.filter((block) => block.type === "result" && block.error !== true) ?? [];
-  const accepted = new Set(results.map((block) => (block.type === "result" ? block.id : "")));
-  const answer = messages.at(-2)?.blocks.find((block) => isFinish(block) && accepted.has(block.id));
-  if (answer?.type !== "call" || !isJsonObject(answer.args)) return undefined;
-  return { outcome: "done", reason: "the model finished", output: answer.args };
-}
-
-function badFinishesIn(messages: readonly Message[]): number {
-  const blocks = messages.flatMap((message) => message.blocks);
-  const finishes = new Set(blocks.flatMap((block) => (isFinish(block) ? [block.id] : [])));
-  return blocks.filter((block) => block.type === "result" && block.error === true && finishes.has(block.id)).length;
-}
-
-function isFinish(block: Block): block is CallBlock {
-  return block.type === "call" && block.name === finishName;
-}
-
-function textOf(blocks: readonly Block[]): string {
+function textOf({ blocks }: Message): string {
   return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
 async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent, Ending | undefined> {
-  if (run.signal.aborted) return cancelled;
+  if (run.signal.aborted) return aborted(run.signal);
   const ids: TurnIds = { ...run.ids, turn: ++state.turns };
   const start = run.clock.monotonic();
+  const unfit = yield* fitContext(run, state, ids);
+  if (unfit !== undefined) return run.signal.aborted ? aborted(run.signal) : (overCap(run, ids.turn) ?? unfit);
+  for (const message of run.inbox?.() ?? []) yield* say(state, ids, message);
   const reply = yield* ask(run, state, ids);
   if (reply.text !== "") state.text = reply.text;
-  if (reply.type === "failed") return run.signal.aborted ? cancelled : (overCap(run, ids) ?? failed(reply.failure));
-  state.usage = addUsage(state.usage, reply.usage);
+  if (reply.type === "failed") return yield* endOfFailure(run, { state, ids, reply });
   yield* say(state, ids, reply.message, reply);
   return yield* conclude(run, { state, ids, reply, known: new Map(), start });
 }
 
-interface Turn extends Calls {
-  readonly start: number;
-}
-
-/** What follows a reply: its calls are answered, or it is the end. */
-async function* conclude(run: AgentRun, turn: Turn): AsyncGenerator<AgentEvent, Ending | undefined> {
-  const { state, ids, reply, start } = turn;
-  let ending = overCap(run, ids);
-  if (ending === undefined && reply.calls.length === 0) ending = endOfAnswer(state, reply);
-  else if (ending === undefined) ending = yield* answerCalls(run, turn);
-  const { stop, usage } = reply;
-  yield { ...ids, type: "turn.finished", stop, usage, duration: elapsed(run.clock, start) };
-  return ending;
-}
-
 async function* ask(run: AgentRun, state: State, ids: TurnIds): AsyncGenerator<AgentEvent, Reply> {
-  const { client, model, signal } = run;
+  const { signal, clock } = run;
+  const { models, payer } = state;
+  const { model, client } = models.current;
   const request = buildRequest({
     model,
     agent: run.name,
     step: run.ids.step,
     messages: state.messages,
-    tools: overCap(run, ids) === undefined ? state.tools : [],
     sampling: run.sampling ?? {},
+    earlier: state.dropped,
+    ...offer(run, state, ids),
   });
-  yield { ...ids, type: "turn.started", model, provider: client.provider, request: requestHash(request) };
-  return yield* streamTurn({ ids, client, request, signal });
+  yield { ...ids, type: "turn.started", model, provider: client.provider, request: requestHash(request, run.masked) };
+  const answer = yield* askModel({ ids, models, request, signal, payer, clock, masked: run.masked });
+  state.usage = addUsage(state.usage, answer.lost);
+  return answer;
 }
 
-/** The end of the one text-only turn offered after the last: whatever it says, the turns are used up. */
-function overCap({ maxTurns = defaultMaxTurns }: AgentRun, { turn }: TurnIds): Ending | undefined {
-  if (maxTurns === 0 || turn <= maxTurns) return undefined;
-  return { outcome: "max_turns", reason: `stopped after ${maxTurns} turns (\`limits.turns\`)` };
+interface Offer {
+  readonly tools: readonly Tool[];
+  readonly toolChoice?: "required";
+  readonly answerSchema?: AgentRun["output"];
 }
 
-const cancelled: Ending = { outcome: "cancelled", reason: "the run was cancelled" };
-
-function failed({ kind, message }: ModelFailure): Ending {
-  switch (kind) {
-    case "rate_limit":
-    case "provider_error":
-    case "timeout":
-    case "overflow":
-    case "refused":
-    case "cancelled":
-      return { outcome: kind, reason: message };
-    case "unavailable":
-    case "internal":
-      return { outcome: "provider_error", reason: message };
-    default:
-      return unreachable(kind);
-  }
+/** What the model may do in a turn: nothing but write in the last, nothing but answer after an answer that was none. */
+function offer(run: AgentRun, { output, history, models }: State, { turn }: TurnIds): Offer {
+  if (overCap(run, turn) !== undefined) return { tools: [] };
+  if (output === undefined) return { tools: run.tools };
+  if (history.onlyFinish) return { tools: [output.finish], toolChoice: "required" };
+  if (run.tools.length === 0 && models.facts.jsonSchema) return { tools: [], answerSchema: run.output };
+  return { tools: [...run.tools, output.finish] };
 }
 
-type Whole = Extract<Reply, { type: "message" }>;
-
-/** A reply without calls. Only an answer that is there, whole and of the shape asked for is `done`. */
-function endOfAnswer({ output }: State, { text, stop }: Whole): Ending {
-  if (stop === "refusal") return { outcome: "refused", reason: text.trim() || "the model refused to answer" };
-  const structured = output?.read(text);
-  if (structured?.ok) return { outcome: "done", reason: "the model answered", output: structured.value };
-  if (stop === "length") return { outcome: "overflow", reason: "the answer was cut off at the model's output limit" };
-  if (text.trim() === "") return { outcome: "invalid_output", reason: "the model ended without an answer" };
-  if (structured !== undefined) return { outcome: "invalid_output", reason: structured.error };
-  return { outcome: "done", reason: "the model answered" };
+interface Failed extends Place {
+  readonly reply: Extract<Reply, { type: "failed" }>;
 }
 
-interface Calls {
-  readonly state: State;
-  readonly ids: TurnIds;
-  readonly reply: Whole;
-  /** Results that are there already, by the id of their call. */
-  readonly known: ReadonlyMap<string, Block>;
-}
-
-async function* answerCalls(
+async function* endOfFailure(
   run: AgentRun,
-  { state, ids, reply, known }: Calls,
+  { state, ids, reply }: Failed,
 ): AsyncGenerator<AgentEvent, Ending | undefined> {
-  const { workspace, signal, clock, spill } = run;
-  const results = yield* runCalls(reply.calls, {
-    known,
-    ids,
-    tools: state.tools,
-    validators: state.validators,
-    workspace,
-    signal,
-    clock,
-    spill,
-  });
-  const output = state.output?.accepted();
-  const ended: Ending | undefined =
-    output === undefined
-      ? finishTooOften(state, reply, results)
-      : { outcome: "done", reason: "the model finished", output };
-  const lastTurn = overCap(run, { ...ids, turn: ids.turn + 1 }) !== undefined;
-  const note: Block[] = lastTurn && ended === undefined ? [{ type: "text", text: lastTurnNote }] : [];
-  yield* say(state, ids, { ...results, blocks: [...results.blocks, ...note] });
-  return ended;
+  if (run.signal.aborted) return aborted(run.signal);
+  const over = overCap(run, ids.turn);
+  if (over !== undefined) return over;
+  if (reply.failure.kind !== "overflow" || state.shortened) return failed(reply.failure);
+  return yield* shortenAfterOverflow(run, { state, ids, why: reply.failure.message });
 }
 
-/** Results that the log has. An answer is always given anew: to read it changes nothing. */
-function knownResults({ calls }: Recorded): ReadonlyMap<string, Block> {
-  const others = [...calls].filter(([, { name }]) => name !== finishName);
-  return new Map(others.map(([id, call]) => [id, recordedResult(id, call)]));
+/** What follows a reply: its calls are answered, or it is the end. */
+async function* conclude(run: AgentRun, turn: Turn): AsyncGenerator<AgentEvent, Ending | undefined> {
+  const { state, ids, reply, start } = turn;
+  let ending = overCap(run, ids.turn);
+  if (ending === undefined && reply.calls.length === 0) ending = yield* endOfAnswer(run, turn);
+  else if (ending === undefined) ending = yield* answerCalls(run, turn);
+  const { stop, usage } = reply;
+  yield { ...ids, type: "turn.finished", stop, usage, duration: elapsed(run.clock, start) };
+  return ending?.outcome === "done" ? yield* settleEnd(run, { state, ids }, ending) : ending;
 }
 
-function finishTooOften(state: State, { calls }: Whole, results: Message): Ending | undefined {
-  if (state.output === undefined) return undefined;
-  const finishes = new Set(calls.filter(({ name }) => name === finishName).map(({ id }) => id));
-  let lastError = "";
-  for (const block of results.blocks) {
-    if (block.type !== "result" || !finishes.has(block.id) || block.error !== true) continue;
-    state.badFinishes++;
-    lastError = block.blocks.map((inner) => (inner.type === "text" ? inner.text : "")).join("");
+async function* answerCalls(run: AgentRun, turn: Turn): AsyncGenerator<AgentEvent, Ending | undefined> {
+  const { state, ids, reply } = turn;
+  const past = pastOf(run, turn);
+  const known = new Map(turn.known);
+  const stuck = yield* refuseRepeats(turn, past, known);
+  if (stuck !== undefined) return stuck;
+  const { rights, workspace, signal, clock, spill } = run;
+  const { tools } = offer(run, state, ids);
+  const { validators } = state;
+  const setting = { known, ids, tools, validators, rights, workspace, signal, clock, spill };
+  const results = yield* following(state, runCalls(reply.calls, setting));
+  const ending = afterFinish(turn, reply, results);
+  const objections = ending === undefined ? afterCalls(state.guards, past) : [];
+  for (const objection of objections) yield* noted(state, { ...ids, type: "guard", ...objection });
+  yield* say(state, ids, { ...results, blocks: [...results.blocks, ...notes(run, ids, ending, objections)] });
+  return ending;
+}
+
+function pastOf({ tools }: AgentRun, { state, ids }: Place): Past {
+  const reading = new Set(tools.flatMap(({ name, readOnly }) => (readOnly ? [name] : [])));
+  const canWrite = tools.some(({ name, readOnly }) => !readOnly && name !== todoTool);
+  return { history: state.history, turn: ids.turn, isRead: (name) => reading.has(name), canWrite };
+}
+
+/** A call that was made before with nothing new to learn from gets its refusal for a result, in `known`. */
+async function* refuseRepeats(
+  { state, ids, reply }: Turn,
+  past: Past,
+  known: Map<string, Block>,
+): AsyncGenerator<AgentEvent, Ending | undefined> {
+  if (!state.guards.repeats) return undefined;
+  for (const { id, name, args } of reply.calls) {
+    const isAnswer = name === finishName && state.output !== undefined;
+    const objection =
+      known.has(id) || isAnswer ? undefined : beforeCall({ name, subject: subjectOf(name, args) }, past);
+    if (objection === undefined) continue;
+    yield* noted(state, { ...ids, type: "guard", ...objection, call: id });
+    if (objection.action === "stop") return { outcome: "stuck", reason: objection.text };
+    known.set(id, { type: "result", id, blocks: [{ type: "text", text: objection.text }], error: true });
   }
-  if (state.badFinishes <= allowedRepairs) return undefined;
-  return { outcome: "invalid_output", reason: lastError };
+  return undefined;
+}
+
+/** Hands events on, and lets the history know them. */
+async function* following<T>(state: State, events: AsyncGenerator<AgentEvent, T>): AsyncGenerator<AgentEvent, T> {
+  let next = await events.next();
+  for (; next.done !== true; next = await events.next()) yield* noted(state, next.value);
+  return next.value;
+}
+
+/** What is said to the model beside the results of its calls. */
+function notes(
+  run: AgentRun,
+  { turn }: TurnIds,
+  ending: Ending | undefined,
+  objections: readonly Objection[],
+): Block[] {
+  const texts = objections.map(({ text }) => text);
+  if (ending === undefined && overCap(run, turn + 1) !== undefined) texts.push(hints.lastTurn);
+  return texts.map((text) => ({ type: "text", text }));
 }

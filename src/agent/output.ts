@@ -17,6 +17,8 @@ export interface StructuredOutput {
   readonly finish: Tool;
   /** The arguments of the first `finish` call that fitted. */
   accepted(): JsonObject | undefined;
+  /** The accepted answer does not count: the next that fits is taken. */
+  retract(): void;
   /** The answer in prose: a fenced or bare JSON object that fits the schema. The error says why there is none. */
   read(text: string): Result<JsonObject, string>;
 }
@@ -33,6 +35,7 @@ export async function structuredOutput(schema: JsonObject): Promise<Result<Struc
     description: "Gives your final answer and ends your work. Call it once, when you are done.",
     parameters: schema,
     readOnly: false,
+    unjudged: true,
     run(args) {
       if (accepted !== undefined) return Promise.resolve(err("the answer was already given; this one is not used"));
       accepted = args;
@@ -52,7 +55,7 @@ export async function structuredOutput(schema: JsonObject): Promise<Result<Struc
     return err(reason);
   };
 
-  return ok({ finish, accepted: () => accepted, read });
+  return ok({ finish, accepted: () => accepted, retract: () => (accepted = undefined), read });
 }
 
 /** Where a JSON object may stand in prose, likeliest first: fenced blocks from the last one, then the text itself. */

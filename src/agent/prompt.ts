@@ -3,29 +3,43 @@ import { propertyOf } from "../expr/value.ts";
 import { compileSchema } from "../jsonschema/compile.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject, own } from "../model/json.ts";
-import type { Message } from "../model/message.ts";
+import type { Block, Message } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Agent } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { listErrors } from "./tool-call.ts";
 
+interface Start {
+  readonly agent: Agent;
+  /** The step's, resolved. */
+  readonly inputs: JsonObject;
+  readonly evaluator: Evaluator;
+  /** What files of the project tell every agent; the nearest last. */
+  readonly files: readonly { readonly path: string; readonly text: string }[];
+}
+
 /**
- * The messages an agent starts with: its instructions, and its prompt. `inputs` are the step's, resolved: a `prompt`
- * there replaces the agent's own, which sees the agent's declared inputs with the values of `with`.
+ * The messages an agent starts with: its instructions with those of the project, and its prompt. A `prompt` among the
+ * inputs replaces the agent's own, which sees the agent's declared inputs with the values of `with`.
  */
-export async function firstMessages(
-  agent: Agent,
-  inputs: JsonObject,
-  evaluator: Evaluator,
-): Promise<Result<readonly Message[], Failure>> {
+export async function firstMessages({
+  agent,
+  inputs,
+  evaluator,
+  files,
+}: Start): Promise<Result<readonly Message[], Failure>> {
   const values = await agentInputs(agent, own(inputs, "with") ?? {});
   if (!values.ok) return values;
   const prompt = promptText(agent, { own: own(inputs, "prompt"), values: values.value, evaluator });
   if (!prompt.ok) return prompt;
-  const system = agent.instructions?.trim() ?? "";
   const messages: Message[] = [{ role: "user", blocks: [{ type: "text", text: prompt.value }] }];
-  if (system !== "") messages.unshift({ role: "system", blocks: [{ type: "text", text: system }] });
+  const told = [
+    agent.instructions?.trim() ?? "",
+    ...files.map(({ path, text }) => `Instructions from ${path}:\n\n${text}`),
+  ];
+  const system = told.filter((text) => text !== "").map((text): Block => ({ type: "text", text }));
+  if (system.length > 0) messages.unshift({ role: "system", blocks: system });
   return ok(messages);
 }
 

@@ -1,12 +1,20 @@
-import type { LogLine } from "../model/event.ts";
+import type { AgentEvent, LogLine } from "../model/event.ts";
 import type { AgentOutcome, Block, Message, StopReason, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";
+import { copyOf, emptyHistory, type History, remember } from "./history.ts";
 
 /** The conversation of an agent run that was cut off, as far as the log has it. */
 export interface Recorded {
   /** Id of that agent run. */
   readonly agent: string;
   readonly messages: Message[];
+  /** The messages before this index lost their old results and thinking, but not yet here. */
+  trimmed: number;
+  /** All replies, those too that a summary stands for. */
+  replies: number;
+  /** Input tokens of the first `upTo` messages, once they are known. */
+  measured: { readonly tokens: number; readonly upTo: number } | undefined;
+  readonly history: History;
   /** Turns whose reply is here. */
   turns: number;
   usage: Usage;
@@ -24,7 +32,14 @@ export interface RecordedCall {
 }
 
 /** Ends after which the conversation can be gone on with: the model was not at fault, or what came after it is missing. */
-const resumable: ReadonlySet<AgentOutcome> = new Set(["cancelled", "rate_limit", "provider_error", "timeout", "done"]);
+const resumable: ReadonlySet<AgentOutcome> = new Set([
+  "cancelled",
+  "rate_limit",
+  "provider_error",
+  "timeout",
+  "budget",
+  "done",
+]);
 
 /** Folds the agents' events of a log, in order. Keeps the conversations that may be gone on with, and no others. */
 export class Conversations {
@@ -35,12 +50,27 @@ export class Conversations {
   #usage = noUsage;
 
   add(line: LogLine): void {
+    this.#fold(line);
+    if ("agent" in line) {
+      const recorded = this.#byAgent.get(line.agent);
+      if (recorded !== undefined) remember(recorded.history, line);
+    }
+  }
+
+  #fold(line: LogLine): void {
     switch (line.type) {
       case "agent.started":
         this.#start(line);
         break;
       case "message":
         this.#say(line);
+        break;
+      case "context.compressed":
+        this.#shorten(line);
+        break;
+      case "model.retry":
+      case "model.failed":
+        this.#lose(line);
         break;
       case "tool.started":
         this.#byAgent.get(line.agent)?.calls.set(line.id, { name: line.name });
@@ -51,7 +81,7 @@ export class Conversations {
         break;
       }
       case "agent.finished":
-        if (!resumable.has(line.outcome)) this.#byAgent.delete(line.agent);
+        if (!resumable.has(line.outcome) || this.#wasCutShort(line)) this.#byAgent.delete(line.agent);
         break;
       case "step.attempt.finished":
         if (line.outcome === "success") this.#byAgent.delete(this.#last.get(line.step) ?? "");
@@ -90,13 +120,51 @@ export class Conversations {
       this.#last.set(step, agent);
       this.#runs.set(step, (this.#runs.get(step) ?? 0) + 1);
     }
-    this.#byAgent.set(agent, before === undefined ? emptyRecord(agent) : { ...before, agent });
+    this.#byAgent.set(
+      agent,
+      before === undefined ? emptyRecord(agent) : { ...before, agent, history: copyOf(before.history) },
+    );
+  }
+
+  /** Half an answer, for want of money: it is asked for anew. */
+  #wasCutShort({ agent, outcome }: Extract<LogLine, { type: "agent.finished" }>): boolean {
+    return outcome === "budget" && this.#byAgent.get(agent)?.stop === "length";
+  }
+
+  /** The reply was discarded; what it used was spent all the same. */
+  #lose({ agent, usage }: Extract<LogLine, { type: "model.retry" | "model.failed" }>): void {
+    if (usage === undefined) return;
+    this.#usage = addUsage(this.#usage, usage);
+    const recorded = this.#byAgent.get(agent);
+    if (recorded !== undefined) recorded.usage = addUsage(recorded.usage, usage);
+  }
+
+  /** What was made shorter stays so: the log says how, and nothing is measured or summarised again. */
+  #shorten(event: Extract<AgentEvent, { type: "context.compressed" }>): void {
+    const summarises = event.how === "summarised";
+    if (summarises) this.#usage = addUsage(this.#usage, event.usage);
+    const recorded = this.#byAgent.get(event.agent);
+    if (recorded === undefined) return;
+    const { messages } = recorded;
+    if (summarises) {
+      const { from, to, message } = event;
+      messages.splice(from, to - from, message);
+      const { trimmed } = recorded;
+      recorded.trimmed = trimmed > to ? trimmed - (to - from) + 1 : Math.min(trimmed, from);
+      recorded.usage = addUsage(recorded.usage, event.usage);
+    } else recorded.trimmed = Math.max(recorded.trimmed, event.upTo);
+    recorded.measured = { tokens: event.tokens.after, upTo: messages.length };
   }
 
   #say({ agent, turn, message, stop, usage }: Extract<LogLine, { type: "message" }>): void {
     if (usage !== undefined) this.#usage = addUsage(this.#usage, usage);
     const recorded = this.#byAgent.get(agent);
     if (recorded === undefined) return;
+    if (usage !== undefined) {
+      const tokens = usage.input + usage.cacheRead + usage.cacheWrite;
+      if (tokens > 0) recorded.measured = { tokens, upTo: recorded.messages.length };
+      recorded.replies++;
+    }
     recorded.messages.push(message);
     recorded.calls.clear();
     recorded.stop = stop;
@@ -108,7 +176,19 @@ export class Conversations {
 }
 
 function emptyRecord(agent: string): Recorded {
-  return { agent, messages: [], turns: 0, usage: noUsage, stop: undefined, lastUsage: noUsage, calls: new Map() };
+  return {
+    agent,
+    messages: [],
+    trimmed: 0,
+    replies: 0,
+    measured: undefined,
+    history: emptyHistory(),
+    turns: 0,
+    usage: noUsage,
+    stop: undefined,
+    lastUsage: noUsage,
+    calls: new Map(),
+  };
 }
 
 /** The result of a call that was recorded; one that began and has none is not repeated, for it may have done its work. */

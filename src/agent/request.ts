@@ -5,7 +5,7 @@ import type { Message } from "../model/message.ts";
 import type { ModelRequest, Tool } from "../model/ports.ts";
 
 /** How the model is asked to sample; absent values are the provider's defaults. */
-export type Sampling = Pick<ModelRequest, "temperature" | "topP" | "maxOutput" | "effort">;
+export type Sampling = Pick<ModelRequest, "temperature" | "topP" | "maxOutput" | "effort" | "options">;
 
 export interface RequestParts {
   readonly model: string;
@@ -14,17 +14,33 @@ export interface RequestParts {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
   readonly sampling: Sampling;
+  readonly toolChoice?: ModelRequest["toolChoice"];
+  readonly answerSchema?: ModelRequest["answerSchema"];
+  readonly earlier?: number;
 }
 
 /** Equal parts give an equal request, whatever the order the tools came in; the messages grow only at the end. */
-export function buildRequest({ sampling, tools, messages, ...names }: RequestParts): ModelRequest {
+export function buildRequest(parts: RequestParts): ModelRequest {
+  const { sampling, tools, messages, toolChoice, answerSchema, earlier = 0, ...names } = parts;
   const specs = tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
   specs.sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { ...names, messages: [...messages], tools: specs, ...sampling };
+  return {
+    ...names,
+    messages: [...messages],
+    tools: specs,
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(answerSchema !== undefined && { answerSchema }),
+    ...(earlier > 0 && { earlier }),
+    ...sampling,
+  };
 }
 
-/** sha256 (hex) of what the model gets to see: who asks (`agent`, `step`) is left out, so a renamed step still matches. */
-export function requestHash({ agent: _agent, step: _step, ...seen }: ModelRequest): string {
+/**
+ * sha256 (hex) of what the model gets to see: who asks (`agent`, `step`) is left out, so a renamed step still matches.
+ * With its secrets masked, so that the hash tells nothing about them and a replay, whose replies are masked, finds it.
+ */
+export function requestHash(request: ModelRequest, masked?: (request: ModelRequest) => ModelRequest): string {
+  const { agent: _agent, step: _step, earlier: _earlier, ...seen } = masked?.(request) ?? request;
   const json: Json = JSON.parse(JSON.stringify(seen));
   return createHash("sha256").update(canonicalJson(json)).digest("hex");
 }

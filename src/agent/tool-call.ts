@@ -1,7 +1,7 @@
 import { compileSchema } from "../jsonschema/compile.ts";
 import type { SchemaIssue } from "../jsonschema/issue.ts";
 import type { AgentEvent, TurnIds } from "../model/event.ts";
-import type { JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Block, Message } from "../model/message.ts";
 import { nearest } from "../model/names.ts";
 import type { Clock, Tool } from "../model/ports.ts";
@@ -10,6 +10,7 @@ import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { parseArguments } from "./arguments.ts";
 import { capped } from "./cap.ts";
+import { judge, type RunRights } from "./permission.ts";
 import type { CallBlock } from "./turn.ts";
 
 /** What the calls of one message run with. */
@@ -20,6 +21,8 @@ export interface CallSetting {
   readonly tools: readonly Tool[];
   /** Filled as tools are called, so that no schema is compiled twice in a run. */
   readonly validators: Map<Tool, Validator>;
+  /** Absent: everything on offer is allowed. */
+  readonly rights?: RunRights | undefined;
   readonly workspace: string;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -57,8 +60,15 @@ export async function* runCalls(
       if (!ready.ok) running.push(Promise.resolve(refused(call, ready.error)));
       else if (setting.signal.aborted) running.push(Promise.resolve(refused(call, "not run: the run was cancelled")));
       else {
-        yield { ...setting.ids, type: "tool.started", id: call.id, name: call.name, args: ready.value.args };
-        running.push(execute(call, ready.value, setting));
+        const { tool, args } = ready.value;
+        // Only now, right before it begins: a call before it may have changed what a path means.
+        const judged = await judge(call, ready.value, setting);
+        if (judged.event) yield judged.event;
+        if (judged.refusal !== undefined) running.push(Promise.resolve(refused(call, judged.refusal, tool.name)));
+        else {
+          yield { ...setting.ids, type: "tool.started", id: call.id, name: tool.name, args };
+          running.push(execute(call, ready.value, setting));
+        }
       }
     }
     for await (const finished of asTheyFinish(running)) yield finalize(finished, setting, results);
@@ -76,12 +86,14 @@ interface Prepared {
 }
 interface Finished {
   readonly call: CallBlock;
+  /** Of the tool, whatever the model called it. */
+  readonly name: string;
   readonly text: Result<string, string>;
   readonly duration: number;
 }
 
 async function prepare(call: CallBlock, { tools, validators }: CallSetting): Promise<Result<Ready, string>> {
-  const tool = tools.find(({ name }) => name === call.name);
+  const tool = findTool(call.name, tools);
   if (tool === undefined) return err(unknownTool(call.name, tools));
   const args = parseArguments(call.raw);
   if (!args.ok) return err(`The arguments of \`${tool.name}\` were not used: ${args.error}. Call it again.`);
@@ -89,9 +101,26 @@ async function prepare(call: CallBlock, { tools, validators }: CallSetting): Pro
   validators.set(tool, compiling);
   const validate = await compiling;
   if (!validate.ok) return err(`\`${tool.name}\` cannot be called: its parameters\n${listErrors(validate.error)}`);
-  const errors = validate.value(args.value);
-  if (errors.length === 0) return ok({ tool, args: args.value });
+  const named = withOurNames(args.value, tool);
+  const errors = validate.value(named);
+  if (errors.length === 0) return ok({ tool, args: named });
   return err(`The arguments of \`${tool.name}\` do not fit its parameters:\n${listErrors(errors)}`);
+}
+
+/** By its own name, or else by what other programs call it. */
+function findTool(name: string, tools: readonly Tool[]): Tool | undefined {
+  return tools.find((tool) => tool.name === name) ?? tools.find(({ aliases }) => aliases?.names.includes(name));
+}
+
+function withOurNames(args: JsonObject, { aliases, parameters }: Tool): JsonObject {
+  const own = isJsonObject(parameters["properties"]) ? parameters["properties"] : {};
+  if (aliases === undefined) return args;
+  const entries = Object.entries(args).map(([name, value]) => {
+    const ours = Object.hasOwn(aliases.parameters, name) ? aliases.parameters[name] : undefined;
+    const isForeign = ours !== undefined && !Object.hasOwn(own, name) && !Object.hasOwn(args, ours);
+    return [isForeign ? ours : name, value] as const;
+  });
+  return Object.fromEntries(entries);
 }
 
 function unknownTool(name: string, tools: readonly Tool[]): string {
@@ -128,21 +157,22 @@ function isReadOnly({ ready }: Prepared): boolean {
   return !ready.ok || ready.value.tool.readOnly;
 }
 
-function refused(call: CallBlock, why: string): Finished {
-  return { call, text: err(why), duration: 0 };
+function refused(call: CallBlock, why: string, name: string = call.name): Finished {
+  return { call, name, text: err(why), duration: 0 };
 }
 
 async function execute(call: CallBlock, { tool, args }: Ready, setting: CallSetting): Promise<Finished> {
-  const { clock, signal, workspace } = setting;
+  const { clock, signal, workspace, rights } = setting;
+  const memory = rights && { seen: rights.seen, mayRead: (path: string) => rights.mayRead(path) };
   const start = clock.monotonic();
   let text: Result<string, string>;
   try {
-    const output = await orAbandoned(tool.run(args, { workspace, signal }), { clock, signal });
+    const output = await orAbandoned(tool.run(args, { workspace, signal, ...memory }), { clock, signal });
     text = output.ok ? ok(textOf(output.value.blocks)) : output;
   } catch (error) {
     text = err(`\`${tool.name}\` failed: ${error instanceof Error ? error.message : String(error)}`);
   }
-  return { call, text, duration: elapsed(clock, start) };
+  return { call, name: tool.name, text, duration: elapsed(clock, start) };
 }
 
 /** The work's own end; after a cancel it is waited for only for the grace, so that a deaf tool cannot hold the run. */
@@ -172,7 +202,7 @@ async function* asTheyFinish<T>(work: readonly Promise<T>[]): AsyncGenerator<T> 
 }
 
 function finalize(
-  { call, text, duration }: Finished,
+  { call, name, text, duration }: Finished,
   setting: CallSetting,
   results: Map<CallBlock, Block>,
 ): AgentEvent {
@@ -183,7 +213,7 @@ function finalize(
     ...setting.ids,
     type: "tool.finished",
     id: call.id,
-    name: call.name,
+    name,
     status: text.ok ? "completed" : "error",
     text: shown,
     ...(file === undefined ? {} : { file }),

@@ -15,8 +15,15 @@ export type Reply =
       readonly calls: readonly CallBlock[];
       readonly stop: StopReason;
       readonly usage: Usage;
+      /** Why it is no longer, when the limits could not pay for a longer one. */
+      readonly cutShort?: string;
     }
-  | { readonly type: "failed"; readonly text: string; readonly failure: ModelFailure };
+  | {
+      readonly type: "failed";
+      readonly text: string;
+      readonly failure: ModelFailure;
+      readonly usage?: Usage | undefined;
+    };
 
 export interface TurnCall {
   readonly ids: TurnIds;
@@ -26,22 +33,32 @@ export interface TurnCall {
 }
 
 /** Streams one reply: its pieces go out as events, the whole comes back. Calls stand last, in the model's order. */
-export async function* streamTurn({ ids, client, request, signal }: TurnCall): AsyncGenerator<AgentEvent, Reply> {
-  const draft: Draft = { blocks: [], calls: new Map() };
+export async function* streamReply({ ids, client, request, signal }: TurnCall): AsyncGenerator<AgentEvent, Reply> {
+  const draft: Draft = { model: request.model, blocks: [], calls: new Map() };
   for await (const delta of client.stream(request, signal)) {
-    if (delta.type === "failed") return { type: "failed", text: textOf(draft.blocks), failure: delta.failure };
-    if (delta.type === "done") return assemble(draft, delta.stop, delta.usage);
-    const shown = add(draft, delta);
-    if (shown !== undefined) yield { ...ids, type: "message.delta", delta: shown };
+    switch (delta.type) {
+      case "failed":
+        return { ...delta, text: textOf(draft.blocks) };
+      case "done":
+        return assemble(draft, delta.stop, delta.usage);
+      case "warning":
+        yield { ...ids, type: "model.warning", model: request.model, note: delta.message };
+        break;
+      default: {
+        const shown = add(draft, delta);
+        if (shown !== undefined) yield { ...ids, type: "message.delta", delta: shown };
+      }
+    }
   }
   const message = `the ${client.provider} stream ended without saying that it is done`;
-  return { type: "failed", text: textOf(draft.blocks), failure: { kind: "provider_error", message } };
+  return { type: "failed", text: textOf(draft.blocks), failure: { kind: "provider_error", message, transient: true } };
 }
 
 type TextBlock = Extract<Block, { type: "text" | "thinking" }>;
 type Piece = Extract<ModelDelta, { type: "text" | "thinking" | "call" | "args" }>;
 
 interface Draft {
+  readonly model: string;
   blocks: TextBlock[];
   calls: Map<number, { id: string; name: string; raw: string }>;
 }
@@ -50,8 +67,8 @@ function add(draft: Draft, delta: Piece): Delta | undefined {
   switch (delta.type) {
     case "text":
     case "thinking":
-      addText(draft.blocks, delta);
-      return { type: delta.type, text: delta.text };
+      addText(draft, delta);
+      return delta.text === "" ? undefined : { type: delta.type, text: delta.text };
     case "call":
       draft.calls.set(delta.index, { id: delta.id, name: delta.name, raw: "" });
       return { type: "call.started", id: delta.id, name: delta.name };
@@ -68,12 +85,18 @@ function add(draft: Draft, delta: Piece): Delta | undefined {
   }
 }
 
-function addText(blocks: TextBlock[], { type, ...piece }: Extract<Piece, { type: "text" | "thinking" }>): void {
+/** A signature ends its block: what comes after it is another one, even if it is thinking again. */
+function addText({ blocks, model }: Draft, delta: Extract<Piece, { type: "text" | "thinking" }>): void {
   const last = blocks.at(-1);
-  const field = last?.type === "thinking" ? last.field : undefined;
-  const pieceField = "field" in piece ? piece.field : undefined;
-  if (last?.type !== type || field !== pieceField) blocks.push({ type, ...piece });
-  else blocks[blocks.length - 1] = { ...last, ...piece, text: last.text + piece.text };
+  if (delta.type === "text") {
+    if (last?.type === "text") blocks[blocks.length - 1] = { ...last, text: last.text + delta.text };
+    else blocks.push({ type: "text", text: delta.text });
+    return;
+  }
+  const { type: _, text, ...marks } = delta;
+  const goesOn = last?.type === "thinking" && last.signature === undefined && last.field === delta.field;
+  if (goesOn) blocks[blocks.length - 1] = { ...last, ...marks, text: last.text + text };
+  else blocks.push({ type: "thinking", text, ...marks, model });
 }
 
 function assemble(draft: Draft, stop: StopReason, usage: Usage): Reply {

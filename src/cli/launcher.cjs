@@ -28,9 +28,5 @@ if (isOlder(running, needed)) {
   });
   process.stdout.write(require("../package.json").version + "\n");
 } else {
-  var mod = require("node:module");
-  if (mod.enableCompileCache) mod.enableCompileCache();
-  import("./main.js").then(function (main) {
-    return main.start();
-  });
+  require("./load.cjs")(require("node:path").join(__dirname, "main.cjs"), process.argv[2]).start();
 }

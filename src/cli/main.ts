@@ -1,8 +1,11 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { exitCodes } from "../model/outcome.ts";
+import { defineCache } from "./commands/cache.ts";
+import { defineDoctor } from "./commands/doctor.ts";
 import { defineEval } from "./commands/eval.ts";
 import { defineGraph } from "./commands/graph.ts";
 import { defineLogs } from "./commands/logs.ts";
+import { definePermit } from "./commands/permit.ts";
 import { defineResume } from "./commands/resume.ts";
 import { defineRun } from "./commands/run.ts";
 import { defineRuns } from "./commands/runs.ts";
@@ -43,8 +46,8 @@ function defineProgram(): Command {
     .showSuggestionAfterError()
     .addHelpText("after", exitCodeHelp)
     .exitOverride();
-  const running = [defineRun, defineResume, defineRuns, defineShow, defineLogs, defineWhy];
-  const writing = [defineValidate, defineGraph, defineEval, defineSchema];
+  const running = [defineRun, defineResume, defineRuns, defineShow, defineLogs, defineWhy, defineCache];
+  const writing = [defineValidate, definePermit, defineGraph, defineEval, defineSchema, defineDoctor];
   for (const define of [...running, ...writing]) define(program);
   for (const command of program.commands)
     command.exitOverride().showHelpAfterError("(see `flow " + command.name() + " --help`)");
@@ -63,6 +66,10 @@ function endOnBug(debug: boolean): void {
 function report(error: unknown, debug: boolean): number {
   if (error instanceof InvalidArgumentError) say(`error: ${error.message}\n`);
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.success : exitCodes.usage;
+  if (error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE")) {
+    say(`flow: too many files are open (${error.code}); raise the limit (ulimit -n)\n`);
+    return exitCodes.unavailable;
+  }
   say(bugText(error, debug));
   return exitCodes.internal;
 }

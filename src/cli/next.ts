@@ -1,4 +1,5 @@
 import { basename, dirname } from "node:path";
+import type { OpenApproval } from "../model/ports.ts";
 import { shortPath } from "./paths.ts";
 
 export interface Ended {
@@ -7,17 +8,29 @@ export interface Ended {
   /** Path of the log, for the working directory. */
   readonly log: string;
   readonly succeeded: boolean;
+  /** It has told already how to go on. */
+  readonly waits: boolean;
   /** The step behind the failure. */
   readonly failed: string | undefined;
 }
 
 /** Commands worth typing after a run, ready to be pasted into a shell in the working directory. */
-export function nextCommands({ file, log, succeeded, failed }: Ended): string[] {
+export function nextCommands({ file, log, succeeded, waits, failed }: Ended): string[] {
   const run = quoted(runName(log));
   const [resume, show] = [`${ownCommand()} resume ${run}`, `${ownCommand()} show ${run}`];
+  if (waits) return [show];
   if (failed !== undefined) return [`${ownCommand()} why ${run} ${quoted(failed)}`, resume];
   if (!succeeded) return [resume, show];
   return [...(file === "-" ? [] : [`${ownCommand()} graph ${quoted(file)}`]), show];
+}
+
+/** The commands that answer an open approval. */
+export function answerCommands({ step, fields }: OpenApproval, log: string): { approve: string; deny: string } {
+  const resume = `${ownCommand()} resume ${quoted(runName(log))}`;
+  const form = fields
+    .filter((field) => field.default === undefined && field.required)
+    .map(({ name, choices }) => ` --form ${quoted(`${name}=${choices?.[0] ?? "…"}`)}`);
+  return { approve: `${resume} --approve ${quoted(step)}${form.join("")}`, deny: `${resume} --deny ${quoted(step)}` };
 }
 
 /** The run's id where runs lie below the working directory, else its folder: both are taken for a run. */

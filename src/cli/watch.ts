@@ -3,6 +3,8 @@ import type { Prepared, Refusal, RunEnd } from "../flow.ts";
 import type { Diagnostic } from "../model/diagnostic.ts";
 import type { LogLine } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { Asker } from "../model/ports.ts";
+import type { Prompting } from "./ask.ts";
 import { exitCodes } from "../model/outcome.ts";
 import { bugText, paletteOf, print, say } from "./output.ts";
 
@@ -14,6 +16,8 @@ export interface Watching {
   readonly progress: Progress;
   readonly verbose?: number;
   readonly quiet: boolean;
+  /** Nobody is asked, even in a terminal. */
+  readonly noInput?: boolean;
 }
 
 /** Adds the options of {@link Watching} to a command. */
@@ -26,12 +30,21 @@ export function watches(command: Command): Command {
         .default("auto")
         .env("FLOW_PROGRESS"),
     )
+    .addOption(noInput())
     .option("-q, --quiet", "the same as --progress quiet", false)
     .option(
       "-v, --verbose",
       "print turns and tool calls; twice: messages too",
       (_: string, before: number | undefined) => (before ?? 0) + 1,
     );
+}
+
+/** `--input` is another option, of which this one is not the opposite. */
+function noInput(): Option {
+  const option = new Option("--no-input", "never ask in the terminal: approvals wait for `flow resume`");
+  option.negate = false;
+  option.attributeName = () => "noInput";
+  return option;
 }
 
 /** The outputs of a run that ended, on standard output. */
@@ -43,13 +56,17 @@ export async function printEnd(end: RunEnd, { json }: Pick<Watching, "json">): P
 
 export interface Watcher {
   readonly onEvent?: (line: LogLine) => void;
+  /** Whom approvals ask. */
+  readonly asker?: Asker;
   readonly finish: (end: RunEnd, prepared: Prepared, command: Command) => Promise<void>;
 }
 
 /** What is said on stderr while a run goes on and at its end. */
 export async function watcher(file: string, flags: Watching): Promise<Watcher> {
   const how = flags.quiet ? "quiet" : flags.progress;
-  if (how === "quiet") return { finish: sayFailure };
+  const prompting = await openPrompting(flags);
+  const asker = prompting && { asker: prompting };
+  if (how === "quiet") return { ...asker, finish: sayFailure };
   if (how === "json") return { onEvent: (line) => say(`${JSON.stringify(line)}\n`), finish: async () => undefined };
   const [{ plainProgress }, { failedStep, noFacts, observe, runSummary }] = await Promise.all([
     import("../render/progress.ts"),
@@ -60,11 +77,13 @@ export async function watcher(file: string, flags: Watching): Promise<Watcher> {
   const width = process.stderr.isTTY ? process.stderr.columns : 0;
   const progress = plainProgress({ verbose, ...(width > 0 && { width }) });
   let facts = noFacts;
+  const tell = prompting === undefined ? say : (text: string) => prompting.say(text);
   return {
+    ...asker,
     onEvent: (line) => {
       facts = observe(facts, line);
       const lines = progress(line);
-      if (lines.length > 0) say(`${lines.join("\n")}\n`);
+      if (lines.length > 0) tell(`${lines.join("\n")}\n`);
     },
     finish: async (end, { plan }, command) => {
       const [{ shortPath }, { nextCommands }, { placeOf }] = await Promise.all([
@@ -73,20 +92,44 @@ export async function watcher(file: string, flags: Watching): Promise<Watcher> {
         import("../render/place.ts"),
       ]);
       const log = shortPath(end.log);
-      const next = nextCommands({ file, log, succeeded: end.outcome === "success", failed: failedStep(facts) });
+      const next = nextCommands({ file, log, ...endedHow(end), failed: failedStep(facts) });
       const place = (step: string) => placeOf(plan, step);
       say(
-        `\n${runSummary(facts, { palette: await paletteOf(command, process.stderr), log, next, place, ...(end.error && { error: end.error }) })}`,
+        `\n${runSummary(facts, { palette: await paletteOf(command, process.stderr), log, next, place, ...(end.error && { error: end.error }), ...(end.budget && { budget: end.budget }) })}`,
       );
       sayBug(end, command);
+      await sayApprovals(end, command);
     },
   };
+}
+
+function endedHow({ outcome }: RunEnd): { succeeded: boolean; waits: boolean } {
+  return { succeeded: outcome === "success", waits: outcome === "waiting" };
+}
+
+/** Somebody to ask, where there is a terminal. */
+async function openPrompting(flags: Watching): Promise<Prompting | undefined> {
+  const { canAsk, createPrompting } = await import("./ask.ts");
+  return canAsk(flags) ? createPrompting() : undefined;
+}
+
+/** What the run waits for, and what to type. */
+async function sayApprovals({ waiting = [], log }: RunEnd, command: Command): Promise<void> {
+  if (waiting.length === 0) return;
+  const [{ approvalsText }, { answerCommands }, { shortPath }] = await Promise.all([
+    import("../render/approvals.ts"),
+    import("./next.ts"),
+    import("./paths.ts"),
+  ]);
+  const open = waiting.map((request) => ({ ...request, ...answerCommands(request, shortPath(log)) }));
+  say(approvalsText(open, await paletteOf(command, process.stderr)));
 }
 
 /** Even a quiet run says in one line why it failed. */
 async function sayFailure(end: RunEnd, _: Prepared, command: Command): Promise<void> {
   if (end.outcome === "success") return;
   if (end.exitCode === exitCodes.internal) return sayBug(end, command);
+  if (end.outcome === "waiting") return sayApprovals(end, command);
   const { oneLine } = await import("../render/words.ts");
   say(
     oneLine(

@@ -2,7 +2,7 @@ import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import { nearest } from "../model/names.ts";
 import type { Plan } from "../model/plan.ts";
 import { visit as findCredentials } from "./checks/credentials.ts";
-import type { ToolParameters } from "./checks/check.ts";
+import type { ModelProblem, RuleProblems, ToolParameters } from "./checks/check.ts";
 import { checks } from "./checks/index.ts";
 import { checkCycles } from "./graph.ts";
 import { type LinkedWorkflow, stepsOf } from "./linked.ts";
@@ -27,6 +27,8 @@ export interface CompileOptions {
   readonly tools: ReadonlyMap<string, boolean>;
   /** JSON Schema of the arguments of a tool that this version has. */
   readonly toolParameters: ToolParameters;
+  readonly ruleProblems: RuleProblems;
+  readonly modelProblem: ModelProblem;
 }
 
 /** What compiling gave: a plan unless there are errors, every problem sorted by position, and the texts they point into. */

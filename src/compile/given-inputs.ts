@@ -1,7 +1,8 @@
 import { compileSchema } from "../jsonschema/compile.ts";
 import { fitsPlainly } from "../jsonschema/fits-plainly.ts";
+import { fromText } from "../jsonschema/from-text.ts";
 import type { Diagnostic, Span } from "../model/diagnostic.ts";
-import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
+import type { Json, JsonObject } from "../model/json.ts";
 import { nearest } from "../model/names.ts";
 import type { Input } from "../model/plan.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -33,7 +34,7 @@ export async function readGivenInputs(
     if (typed.has(input.name))
       report("FLOW7003", input.at, `input \`${input.name}\` was given twice`, { suggestion: "give it once" });
     typed.add(input.name);
-    const value = coerce(text, input.schema.json);
+    const value = fromText(text, input.schema.json);
     if (value.ok) found.set(input.name, value.value);
     else report("FLOW7003", input.at, `input \`${input.name}\` ${value.error}`);
   }
@@ -66,51 +67,6 @@ function declared(inputs: readonly Input[], name: string, start: Span, report: R
     near === undefined ? { suggestion: known } : didYouMean(near),
   );
   return undefined;
-}
-
-/** A text as the type its schema declares; texts stay texts unless a number, a boolean or JSON is asked for. */
-function coerce(text: string, schema: Json): Result<Json, string> {
-  const type = isJsonObject(schema) ? schema["type"] : undefined;
-  const types = (Array.isArray(type) ? type : [type]).filter((it) => it !== undefined);
-  if (types.length === 0 || types.includes("string")) return ok(text);
-  const reasons: string[] = [];
-  for (const wanted of types) {
-    const value = coerceTo(text, typeof wanted === "string" ? wanted : "");
-    if (value.ok) return value;
-    reasons.push(value.error);
-  }
-  return err(`${reasons.join(" or ")}; given was ${JSON.stringify(text.slice(0, 60))}`);
-}
-
-function coerceTo(text: string, type: string): Result<Json, string> {
-  switch (type) {
-    case "number":
-    case "integer": {
-      const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
-      return Number.isFinite(number)
-        ? ok(number)
-        : err(type === "integer" ? "must be a whole number" : "must be a number");
-    }
-    case "boolean":
-      return text === "true" || text === "false" ? ok(text === "true") : err("must be `true` or `false`");
-    case "null":
-      return text === "null" ? ok(null) : err("must be `null`");
-    default: {
-      const value = parseJson(text);
-      const fits = type === "array" ? Array.isArray(value) : isJsonObject(value);
-      return fits && value !== undefined
-        ? ok(value)
-        : err(`must be a JSON ${type}, such as ${type === "array" ? "'[1, 2]'" : `'{"a": 1}'`}`);
-    }
-  }
-}
-
-function parseJson(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 async function checkValue(input: Input, value: Json, report: Report): Promise<void> {

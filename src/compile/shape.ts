@@ -1,7 +1,7 @@
 import type { Reference } from "../expr/inspect.ts";
 import type { ParsedExpression } from "../expr/parse.ts";
 import type { Span } from "../model/diagnostic.ts";
-import type { Agent, Data, Input, Limits, Named, Step, Template } from "../model/plan.ts";
+import type { Agent, Data, Input, Limits, Named, RuleData, Step, Template } from "../model/plan.ts";
 import type { MapNode } from "../source/document.ts";
 import type { WorkflowFile } from "./load.ts";
 
@@ -17,7 +17,7 @@ export interface WorkflowShape {
   readonly secrets: readonly Word[];
   readonly limits: Limits;
   readonly expect: { readonly steps: readonly Word[]; readonly outputs: readonly Word[] };
-  readonly settings: { readonly permissions?: Data; readonly mcp?: Data; readonly tools?: Data };
+  readonly settings: { readonly permissions?: RuleData; readonly mcp?: Data; readonly tools?: Data };
   readonly agents: ReadonlyMap<string, AgentShape>;
   /** Models of agents that name none. */
   readonly models: readonly Template[];

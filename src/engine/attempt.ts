@@ -1,10 +1,11 @@
 import type { Clock } from "../model/ports.ts";
-import { deadline, whenAborted } from "./deadline.ts";
+import { timeoutOf, whenAborted } from "./deadline.ts";
 import type { BodyResult } from "./engine.ts";
 import { internalFailure } from "./reasons.ts";
+import type { Around } from "./rest.ts";
 
 /** A body answers at once or later. */
-export type Body = (signal: AbortSignal) => BodyResult | Promise<BodyResult>;
+export type Body = (signal: AbortSignal, around: Around | undefined) => BodyResult | Promise<BodyResult>;
 
 /** What one attempt runs under. */
 export interface Bounds {
@@ -15,6 +16,8 @@ export interface Bounds {
   readonly timeout: number | undefined;
   /** Milliseconds the body may take to end once its signal is aborted; then it is left behind. Absent: any time. */
   readonly grace: number | undefined;
+  /** Undefined where nothing may wait. */
+  readonly around: Around | undefined;
 }
 
 /**
@@ -24,13 +27,18 @@ export interface Bounds {
 export function runAttempt(body: Body, bounds: Bounds): BodyResult | Promise<BodyResult> {
   const { timeout } = bounds;
   if (timeout !== undefined) return runUntil(timeout, body, bounds);
-  const answer = call(body, bounds.signal);
+  const answer = call(body, bounds);
   return answer instanceof Promise ? orLeftBehind(answer, bounds) : answer;
 }
 
 async function runUntil(timeout: number, body: Body, bounds: Bounds): Promise<BodyResult> {
-  const limit = deadline(bounds.clock, timeout, bounds.signal);
-  const result = await runAttempt(body, { ...bounds, signal: limit.signal, timeout: undefined });
+  const limit = timeoutOf(bounds.clock, timeout, bounds.signal);
+  const result = await runAttempt(body, {
+    ...bounds,
+    signal: limit.signal,
+    timeout: undefined,
+    around: limit.around(bounds.around),
+  });
   limit.close();
   if (!limit.passed()) return result;
   const late = result === leftBehind ? ", nor when it was told to, and was left behind" : "";
@@ -39,11 +47,11 @@ async function runUntil(timeout: number, body: Body, bounds: Bounds): Promise<Bo
   return { outcome: "failure", error: { kind: "timeout", message }, done: result.done ?? [], ...outputs };
 }
 
-function call(body: Body, signal: AbortSignal): BodyResult | Promise<BodyResult> {
+function call(body: Body, { signal, around }: Bounds): BodyResult | Promise<BodyResult> {
   const thrown = (error: unknown): BodyResult =>
     signal.aborted ? { outcome: "cancelled" } : { outcome: "failure", error: internalFailure(error) };
   try {
-    const answer = body(signal);
+    const answer = body(signal, around);
     return answer instanceof Promise ? answer.catch(thrown) : answer;
   } catch (error) {
     return thrown(error);

@@ -4,10 +4,11 @@ import type { Lookup } from "../expr/value.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Plan, Step, Workflow } from "../model/plan.ts";
-import type { Attempt, Clock, Emit, Execute } from "../model/ports.ts";
+import type { Attempt, Budget, Cache, Clock, Emit, Execute, Spend } from "../model/ports.ts";
 import type { Lane, Loop } from "./loop.ts";
 import type { CheckInputs } from "./inputs.ts";
 import type { Settled } from "./reasons.ts";
+import type { Around, Hopes } from "./rest.ts";
 import type { FingerprintOf, Past } from "./resume.ts";
 
 /** What all parts of one run share. */
@@ -18,14 +19,16 @@ export interface Engine {
   /** The declared secrets of every workflow in the plan. */
   readonly secrets: { readonly [name: string]: string };
   readonly execute: Execute;
-  /** Runs a step that contains steps; `sight` is what the step itself sees. */
-  readonly inner: (engine: Engine, attempt: Attempt, sight: Sight) => Promise<BodyResult>;
-  /** Whether a step of this kind can be tried again: only those report their attempts. */
+  /** Runs a step that contains steps; the first says where it stands. */
+  readonly inner: (place: Place, attempt: Attempt) => Promise<BodyResult>;
+  /** Whether a step of this kind can be tried again or gone on with: only those report their attempts. */
   readonly retriable: (step: Step) => boolean;
   /** Absent where nobody will ever resume the run. */
   readonly fingerprint: FingerprintOf | undefined;
   /** What the run left before it was resumed; absent in a new run. */
   readonly past: Past | undefined;
+  /** Outputs of earlier executions; absent where nothing is kept. */
+  readonly cache: Cache | undefined;
   readonly emit: Emit;
   readonly clock: Clock;
   /** In [0, 1), for the jitter of retries. */
@@ -35,6 +38,12 @@ export interface Engine {
   readonly loop: Loop;
   /** Where executions line up: the run's slots, or fewer of them inside a step or workflow with a limit of its own. */
   readonly lane: Lane;
+  /** The limits on what is spent, and on the turns of agents, here; undefined where none is in force. */
+  readonly budget: Budget | undefined;
+  readonly turns: number | undefined;
+  /** What was spent in the execution at a path, by the whole run when it is empty; asked when a limit on it begins. */
+  readonly spent: (path: string) => Spend;
+  readonly hopes: Hopes;
   readonly checkInputs: CheckInputs;
   /** Everything ends as fast as it can: the time for steps that run after a cancel is over. */
   readonly ending: AbortSignal;
@@ -51,12 +60,18 @@ export interface Sight {
   readonly settled: (id: string) => Settled | undefined;
 }
 
-/** One execution of a step that was decided to run: the whole step, an item or an iteration of it. */
-export interface StepRun {
+/** Where an execution stands. */
+export interface Place {
   readonly engine: Engine;
+  readonly sight: Sight;
+  /** Undefined where nothing may wait. */
+  readonly around: Around | undefined;
+}
+
+/** One execution of a step that was decided to run: the whole step, an item or an iteration of it. */
+export interface StepRun extends Place {
   readonly step: Step;
   readonly path: string;
-  readonly sight: Sight;
   readonly signal: AbortSignal;
 }
 

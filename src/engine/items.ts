@@ -10,6 +10,7 @@ import { whenAborted } from "./deadline.ts";
 import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
 import type { Owner } from "./loop.ts";
 import { expressionFailure } from "./reasons.ts";
+import { Activity, type Around, givingBack } from "./rest.ts";
 import { seeMore } from "./sight.ts";
 
 /** Runs a step once per item: side by side as far as `parallel` and the slots allow, results in the order of the items. */
@@ -56,6 +57,11 @@ class RunningItems implements Owner {
   /** Aborted with the run, or by the first failure. */
   readonly #stop = new AbortController();
   readonly #unlink: () => void;
+  readonly #activity: Activity;
+  /** Items that can go on after a wait and have no place. */
+  readonly #returning: (() => void)[] = [];
+  /** Places for items; one that waits has none. */
+  #free: number;
   #next = 0;
   #left: number;
 
@@ -68,8 +74,13 @@ class RunningItems implements Owner {
     this.#results = items.map(() => undefined);
     this.#left = items.length;
     this.#unlink = whenAborted(run.signal, () => this.#stop.abort(run.signal.reason));
-    const atOnce = Math.min(foreach.parallel ?? items.length, items.length);
-    while (this.#next < atOnce) run.engine.loop.decideLater(this, this.#next++);
+    this.#activity = new Activity(run.around, (waiting) => ({
+      releases: [...waiting.values()].some((one) => one.releases),
+      // By the first failure, or with the run.
+      isMoot: this.#stop.signal.aborted,
+    }));
+    this.#free = foreach.parallel ?? items.length;
+    this.#fill();
     run.engine.loop.turn();
   }
 
@@ -89,6 +100,39 @@ class RunningItems implements Owner {
     this.#leaveOut(index);
   }
 
+  /** Who was here before goes first. */
+  #fill(): void {
+    const { run, items } = this.#options;
+    while (this.#free > 0) {
+      const back = this.#returning.shift();
+      if (back === undefined && this.#next === items.length) return;
+      this.#free -= 1;
+      if (back !== undefined) back();
+      else {
+        this.#activity.begin();
+        run.engine.loop.decideLater(this, this.#next++);
+      }
+    }
+  }
+
+  /** Around an item: it gives its place away while it waits. */
+  #around(index: number): Around | undefined {
+    const inner = this.#activity.of(index);
+    return (
+      inner && {
+        rest: (waiting) => {
+          this.#free += 1;
+          this.#fill();
+          inner.rest(waiting);
+        },
+        wake: (then) => {
+          this.#returning.push(() => inner.wake(then));
+          this.#fill();
+        },
+      }
+    );
+  }
+
   #begin(index: number): void {
     const { run, items, runOne, foreach } = this.#options;
     const { lane, loop } = run.engine;
@@ -99,7 +143,9 @@ class RunningItems implements Owner {
       if (run.step.scope === undefined) lane.release();
       this.#settle(index, result);
     };
-    const result = runOne({ ...run, path: itemPath(run.path, index), sight, signal: this.#stop.signal });
+    const place = this.#around(index);
+    const around = run.step.scope === undefined ? givingBack(run.engine, place) : place;
+    const result = runOne({ ...run, path: itemPath(run.path, index), sight, signal: this.#stop.signal, around });
     if (result instanceof Promise) loop.after(result, ended);
     else ended(result);
   }
@@ -111,12 +157,14 @@ class RunningItems implements Owner {
   }
 
   #settle(index: number, result: BodyResult): void {
-    const { run, foreach, items } = this.#options;
+    const { foreach } = this.#options;
     this.#results[index] = result;
     for (const execution of result.done ?? []) this.#done.push(execution);
     if (result.outcome === "failure" && foreach.failFast) this.#stop.abort();
     this.#left -= 1;
-    if (this.#next < items.length) run.engine.loop.decideLater(this, this.#next++);
+    this.#free += 1;
+    this.#fill();
+    this.#activity.end(index);
     if (this.#left > 0) return;
     this.#unlink();
     this.#end(this.#result());

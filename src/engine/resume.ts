@@ -14,6 +14,8 @@ export interface PastExecution {
 
 export type PastEnd =
   | { readonly kind: "running" }
+  /** It had asked somebody, and had no end. */
+  | { readonly kind: "waiting" }
   | { readonly kind: "success"; outputs?: Json; result?: Json }
   /** `forgiven`: it concluded `success` by `continue-on-error`. */
   | { readonly kind: "failure"; error?: Failure; outputs?: Json; readonly forgiven: boolean }
@@ -41,8 +43,19 @@ export interface Asked {
   readonly fingerprint: Fingerprint;
 }
 
+/** What the past says to an execution whose outputs may be in the cache. */
+export type CachedRecall =
+  /** They were taken from there before this resume, and still would be. */
+  | Extract<Recall, { kind: "reuse" }>
+  /** The past has more to say: it ran and succeeded, or somebody asked for it to run. */
+  | { readonly kind: "pass" }
+  | { readonly kind: "ask" };
+
 /** The past of a run as its executions ask for it. */
 export interface Past {
+  recallCached(asked: Omit<Asked, "fingerprint"> & { readonly key: string }): CachedRecall;
+  /** Says that what the execution gives now is not what it gave before. */
+  ran(path: string): void;
   /** What is known of an execution; each is told once, so that a later try in the same run starts afresh. */
   recall(asked: Asked): Recall;
   /** The outputs with those that a person replaced. */
@@ -60,6 +73,8 @@ export type Matches = (path: string) => boolean;
  */
 export class History {
   readonly #executions = new Map<string, PastExecution>();
+  /** By path: the key under which its outputs were found in the cache, until its end. */
+  readonly #cached = new Map<string, string>();
   /** Paths of all steps, items and iterations that ever began, with the line of their last success if they had one. */
   readonly #steps = new Map<string, number>();
   /** By path: the line in which its `undo` began last. */
@@ -77,10 +92,20 @@ export class History {
         break;
       case "step.attempt.started":
         if (this.#isPartOfUndo(line.step)) break;
-        this.#executions.set(line.step, { fingerprint: line.fingerprint, seq: line.seq, end: { kind: "running" } });
+        this.#executions.set(line.step, {
+          fingerprint: line.fingerprint,
+          seq: line.seq,
+          end: { kind: line.again === "waiting" ? "waiting" : "running" },
+        });
+        break;
+      case "approval.requested":
+        this.#end(line.step, line.seq, { kind: "waiting" });
         break;
       case "step.attempt.finished":
         this.#end(line.step, line.seq, endOf(line));
+        break;
+      case "step.cached":
+        this.#cached.set(line.step, line.key);
         break;
       case "step.finished":
         this.#finish(line);
@@ -129,7 +154,25 @@ export class History {
       ranAgain.add(path);
       for (const around of placesAround(path)) fresh.add(around);
     };
+    const isAsked = (path: string, since: number): boolean =>
+      froms.some(({ seq, matches }) => seq > since && matches(path));
     return {
+      ran,
+      recallCached: ({ path, step, key }) => {
+        const execution = this.#executions.get(path);
+        const succeeded = this.#steps.get(path) ?? 0;
+        if (told.has(path)) return { kind: "ask" };
+        // What was asked for may also lie inside; then the whole cannot be taken from the cache.
+        const isInside = this.#froms.some(({ seq, from }) => seq > succeeded && placesAround(from).includes(path));
+        if (isInside || isAsked(path, succeeded) || (succeeded > 0 && execution?.fingerprint?.definition !== fromCache))
+          return { kind: "pass" };
+        if (execution?.fingerprint?.definition !== fromCache) return { kind: "ask" };
+        told.add(path);
+        const undone = this.#isUndone(path, execution.seq);
+        const fingerprint = fingerprintOf(key);
+        const recall = judge(execution, { step, fingerprint, asked: false, undone, follows: false });
+        return recall.kind === "reuse" ? recall : { kind: "ask" };
+      },
       recall: ({ path, step, fingerprint }) => {
         const execution = this.#executions.get(path);
         if (execution === undefined || told.has(path)) {
@@ -137,7 +180,7 @@ export class History {
           return { kind: "new" };
         }
         told.add(path);
-        const asked = froms.some(({ seq, matches }) => seq > execution.seq && matches(path));
+        const asked = isAsked(path, execution.seq);
         const follows = following.size > 0 && placesAround(path).some((around) => following.has(around));
         const undone = this.#isUndone(path, execution.seq);
         const recall = judge(execution, { step, fingerprint, asked, undone, follows });
@@ -161,8 +204,15 @@ export class History {
   }
 
   #finish(line: Extract<LogLine, { type: "step.finished" }>): void {
+    const key = this.#cached.get(line.step);
+    this.#cached.delete(line.step);
     if (line.conclusion !== "success") return;
     this.#steps.set(line.step, line.seq);
+    if (key !== undefined) {
+      const kept = line.outputs === undefined ? {} : { outputs: line.outputs };
+      const end = { kind: "success", ...kept } as const;
+      this.#executions.set(line.step, { fingerprint: fingerprintOf(key), seq: line.seq, end });
+    }
     if (line.outcome !== "failure") return;
     const { error, outputs } = line;
     const kept = { ...(error && { error }), ...(outputs !== undefined && { outputs }) };
@@ -189,6 +239,13 @@ export class History {
     for (const { set } of sets) replaced[set.output] = set.value;
     return replaced;
   }
+}
+
+/** Stands where an execution whose outputs came from the cache has no definition of its own. */
+const fromCache = "cache";
+
+function fingerprintOf(key: string): Fingerprint {
+  return { definition: fromCache, given: key };
 }
 
 /** The path itself and those of the steps it lies in. */
@@ -235,6 +292,8 @@ function judge({ fingerprint, end, seq }: PastExecution, now: Now): Recall {
     case "running":
       if (now.step.rerun === "never") return { kind: "lost" };
       return { kind: "again", why: "uncertain", resumes: changed === undefined };
+    case "waiting":
+      return changed === undefined ? { kind: "again", why: "waiting", resumes: true } : again(changed);
     case "cancelled":
       return { kind: "again", why: "cancelled", resumes: changed === undefined };
     case "failure":

@@ -3,11 +3,14 @@ import type { Scope as Visible } from "../expr/evaluate.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Failure, RunOutcome } from "../model/outcome.ts";
 import type { Plan, Step } from "../model/plan.ts";
-import type { Clock, Emit, Execute } from "../model/ports.ts";
+import type { Cache, Clock, Emit, Execute, Spend } from "../model/ports.ts";
+import { noSpend } from "../model/spending.ts";
 import { whenAborted } from "./deadline.ts";
 import type { Engine } from "./engine.ts";
 import { createInputCheck } from "./inputs.ts";
+import { withSpending } from "./limits.ts";
 import { Loop } from "./loop.ts";
+import type { Around } from "./rest.ts";
 import type { FingerprintOf, Past } from "./resume.ts";
 import { timeAfterCancel } from "./scope.ts";
 import { runInner, runWorkflow } from "./workflow.ts";
@@ -28,6 +31,8 @@ export interface RunOptions {
   readonly fingerprint?: FingerprintOf;
   /** What the run left before it was resumed. */
   readonly past?: Past;
+  /** Outputs of earlier executions, for the steps that ask for them. */
+  readonly cache?: Cache;
   /** Gets every `step.…` event; `run.…` events are the caller's. */
   readonly emit: Emit;
   readonly clock: Clock;
@@ -37,6 +42,8 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   /** Aborted: every step settles at once as cancelled, whatever it is doing. */
   readonly kill?: AbortSignal;
+  /** What was spent so far in the execution at a path, by the whole run when it is empty; nothing when absent. */
+  readonly spent?: (path: string) => Spend;
   /** How many steps run at once where the workflow does not say. */
   readonly parallel: number;
   readonly hashFiles?: Visible["hashFiles"];
@@ -59,6 +66,13 @@ export async function runPlan(options: RunOptions): Promise<RunResult> {
   if (workflow === undefined) throw new Error(`the plan has no workflow ${plan.root}`);
   const crashed = Promise.withResolvers<never>();
   const stops = linkStops(options);
+  const hopes = { count: 0 };
+  const waiting = Promise.withResolvers<Pick<RunResult, "outcome" | "outputs" | "failures">>();
+  // Whoever could answer is not here: everything is left as it is, and the log tells a resume how that was.
+  const rest = (): void => {
+    if (hopes.count === 0) waiting.resolve({ outcome: "waiting", outputs: {}, failures: [] });
+  };
+  const around: Around = { rest, wake: (then) => then() };
   const loop = new Loop(workflow.limits.parallel ?? options.parallel, crashed.reject);
   const engine: Engine = {
     plan,
@@ -69,6 +83,7 @@ export async function runPlan(options: RunOptions): Promise<RunResult> {
     retriable: options.retriable,
     fingerprint: options.fingerprint,
     past: options.past,
+    cache: options.cache,
     emit: options.emit,
     clock,
     random: options.random ?? Math.random,
@@ -76,13 +91,18 @@ export async function runPlan(options: RunOptions): Promise<RunResult> {
     hashFiles: options.hashFiles,
     loop,
     lane: loop,
+    budget: undefined,
+    turns: undefined,
+    spent: options.spent ?? (() => noSpend),
+    hopes,
     checkInputs: createInputCheck(),
     ending: stops.ending,
     kill: stops.kill,
   };
   try {
-    const run = runWorkflow(engine, { workflow, inputs, path: "", signal: stops.signal });
-    const { outcome, outputs, failures } = await Promise.race([run, crashed.promise]);
+    const inside = withSpending(engine, workflow.limits, { of: "the run", path: "" });
+    const run = runWorkflow(inside, { workflow, inputs, path: "", signal: stops.signal, around });
+    const { outcome, outputs, failures } = await Promise.race([run, crashed.promise, waiting.promise]);
     const [error] = failures;
     return { outcome, outputs, failures, ...(outcome === "failure" && error !== undefined && { error }) };
   } finally {

@@ -102,6 +102,41 @@ export class Schedule {
     return closed;
   }
 
+  /**
+   * Whether a step that stands still only because of `waiting` ones may run once they have settled. `decides` tells
+   * whether a step's own condition says what its sources' ends mean, so that any of them may let it run.
+   */
+  mayRelease(waiting: ReadonlyMap<number, unknown>, decides: (step: number) => boolean): boolean {
+    const left = this.#waiting.slice();
+    const mayRun = new Set<number>();
+    const order: number[] = [];
+    for (let step = 0; step < this.#graph.steps; step++) {
+      if (at(this.#waiting, step) > 0 || this.conclusion(step) !== undefined) continue;
+      if (waiting.has(step)) mayRun.add(step);
+      order.push(step);
+    }
+    // A list that grows while it is walked: what comes after a step, once all its sources have been looked at.
+    for (const step of order) {
+      for (const next of this.#release(step, left)) {
+        if (decides(next) || this.#mayOpen(next, mayRun)) return true;
+        order.push(next);
+      }
+    }
+    return false;
+  }
+
+  #mayOpen(step: number, mayRun: ReadonlySet<number>): boolean {
+    const { starts, edges } = this.#incoming;
+    const hard = [...edges.subarray(at(starts, step), at(starts, step + 1))].filter(
+      (edge) => this.#graph.edges[edge]?.hard === true,
+    );
+    const opens = (edge: number): boolean => {
+      const from = at(this.#from, edge);
+      return mayRun.has(from) || this.conclusion(from) === "success";
+    };
+    return this.#graph.joinAny(step) ? hard.length === 0 || hard.some(opens) : hard.every(opens);
+  }
+
   #targets(step: number): number[] {
     const { starts, edges } = this.#outgoing;
     const targets: number[] = [];

@@ -11,6 +11,7 @@ import { decide } from "./decide.ts";
 import type { Done, Engine, Sight, StepRun } from "./engine.ts";
 import type { Owner } from "./loop.ts";
 import { skipped } from "./reasons.ts";
+import { Activity, type Around, givingBack, type Waiting } from "./rest.ts";
 import type { Settled } from "./reasons.ts";
 import { Schedule } from "./schedule.ts";
 import { seeSteps } from "./sight.ts";
@@ -31,6 +32,8 @@ export interface ScopeOptions {
   readonly outer?: Sight;
   /** Aborted: what runs is told to end, what has not started is decided again under `cancelled()`. */
   readonly signal: AbortSignal;
+  /** Undefined where nothing may wait. */
+  readonly around: Around | undefined;
   /** Its outputs, or why it has failed after all; asked when all its steps have settled and none of them failed. */
   readonly conclude: (sight: Sight, outcome: "success" | "empty") => Result<JsonObject, readonly Failure[]>;
 }
@@ -63,6 +66,7 @@ class RunningScope implements Owner {
   readonly #sight: Sight;
   readonly #failures: Failure[] = [];
   readonly #done: Done[] = [];
+  readonly #activity: Activity;
   #ran = false;
   /** Written edges by their target; made when a resume asks. */
   #needs: Map<number, Edge[]> | undefined;
@@ -81,9 +85,15 @@ class RunningScope implements Owner {
     const seen = seeSteps(scope, this.#settled, outer);
     const contexts = { ...visible.contexts, steps: seen.steps };
     this.#sight = { ...seen, workflow, visible: { ...visible, contexts } };
-    for (const step of this.#schedule.initial()) engine.loop.decideLater(this, step);
+    this.#activity = new Activity(options.around, (waiting) => this.#judge(waiting));
+    for (const step of this.#schedule.initial()) this.#decideLater(step);
     this.#endIfFinished();
     engine.loop.turn();
+  }
+
+  #decideLater(index: number): void {
+    this.#activity.begin();
+    this.#options.engine.loop.decideLater(this, index);
   }
 
   decide(index: number): void {
@@ -134,7 +144,8 @@ class RunningScope implements Owner {
       if (needsSlot(run.step)) lane.release();
       this.#settle(index, run, end);
     };
-    const end = runStep(run);
+    const around = needsSlot(run.step) ? givingBack(run.engine, run.around) : run.around;
+    const end = runStep({ ...run, around });
     if (end instanceof Promise) loop.after(end, ended);
     else ended(end);
   }
@@ -149,14 +160,15 @@ class RunningScope implements Owner {
     return (this.#needs.get(index) ?? []).map((edge) => stepPath(path, scope.steps[edge.from]?.id ?? ""));
   }
 
-  #settle(index: number, { engine, path }: StepRun, { settled, failures, done }: StepEnd): void {
+  #settle(index: number, { path }: StepRun, { settled, failures, done }: StepEnd): void {
     this.#settled[index] = settled;
     for (const execution of done ?? []) this.#done.push(execution);
     if (settled.outcome !== "skipped") this.#ran = true;
     if (settled.conclusion === "failure" && settled.error !== undefined)
       for (const failure of failures ?? [settled.error]) this.#failures.push({ step: path, ...failure });
-    for (const next of this.#schedule.settle(index, settled.conclusion)) engine.loop.decideLater(this, next);
+    for (const next of this.#schedule.settle(index, settled.conclusion)) this.#decideLater(next);
     this.#endIfFinished();
+    this.#activity.end(index);
   }
 
   #endIfFinished(): void {
@@ -165,6 +177,15 @@ class RunningScope implements Owner {
     const end = this.#concluded();
     if (end.outcome === "success" || this.#done.length === 0) this.#end({ ...end, done: this.#done });
     else this.#undo(end);
+  }
+
+  /** Nobody is asked after a cancel, nor where it changes nothing: the scope has failed and no step comes after. */
+  #judge(waiting: ReadonlyMap<number, Waiting>): { releases: boolean; isMoot: boolean } {
+    const { steps } = this.#options.scope;
+    const releases =
+      [...waiting.values()].some((one) => one.releases) ||
+      this.#schedule.mayRelease(waiting, (step) => steps[step]?.if?.status === true);
+    return { releases, isMoot: this.#cancelled || (this.#failures.length > 0 && !releases) };
   }
 
   #concluded(): ScopeEnd {
@@ -195,7 +216,8 @@ class RunningScope implements Owner {
     const { engine, scope, path } = this.#options;
     const step = scope.steps[index];
     if (step === undefined) throw new Error(`no step ${index}`);
-    return { engine, step, path: stepPath(path, step.id), sight: this.#sight, signal: this.#signal() };
+    const around = this.#activity.of(index);
+    return { engine, step, path: stepPath(path, step.id), sight: this.#sight, signal: this.#signal(), around };
   }
 
   /** What a step that starts now runs under. */

@@ -9,10 +9,12 @@ import type { Result } from "../model/result.ts";
 import { err, ok, unreachable } from "../model/result.ts";
 import { runAttempt } from "./attempt.ts";
 import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
+import { runCached } from "./cached.ts";
 import { runItems } from "./items.ts";
 import { runIterations } from "./iterations.ts";
-import { runLimited } from "./limits.ts";
+import { limitsAround, runLimited } from "./limits.ts";
 import { expressionFailure, skipped } from "./reasons.ts";
+import { type Around, waitIn } from "./rest.ts";
 import type { Settled } from "./reasons.ts";
 import type { Past, Recall, RecordedEnd } from "./resume.ts";
 import { mayRetry, pause, retryDelay } from "./retry.ts";
@@ -28,7 +30,7 @@ export interface StepEnd {
 
 /**
  * Runs a step from `step.started` to `step.finished`, both included. Gives no promise where its kind gives none.
- * The order of a step's parts, outermost first, is limits, foreach, repeat, retry, timeout, body and output mapping.
+ * The order of a step's parts, outermost first, is limits, foreach, cache, repeat, retry, timeout, body and output mapping.
  */
 export function runStep(run: StepRun): StepEnd | Promise<StepEnd> {
   return then(runFramed(run, runBounded), ({ result, duration }) => finishStep(run, result, duration));
@@ -71,6 +73,11 @@ function runWhole(run: StepRun): BodyResult | Promise<BodyResult> {
 }
 
 function runItem(run: StepRun): BodyResult | Promise<BodyResult> {
+  const { cache } = run.engine;
+  return run.step.cache === undefined || cache === undefined ? runRepeated(run) : runCached(run, cache, runRepeated);
+}
+
+function runRepeated(run: StepRun): BodyResult | Promise<BodyResult> {
   const { repeat } = run.step;
   return repeat === undefined ? runTries(run) : runIterations(run, repeat, framed(runTries));
 }
@@ -206,13 +213,16 @@ function keptOf(step: Step, result: BodyResult): { readonly outputs?: Json; read
 function runBody(run: StepRun, { inputs, timeout, attempt, again }: Try): BodyResult | Promise<BodyResult> {
   const { engine, step, path, sight } = run;
   const resumes = attempt === 1 && again?.resumes === true;
-  const body = (signal: AbortSignal): BodyResult | Promise<BodyResult> => {
-    const given = { step, path, attempt, inputs, signal, ...(resumes && { resumes }) };
-    return step.scope === undefined ? engine.execute(given) : engine.inner(engine, given, sight);
+  const body = (signal: AbortSignal, around: Around | undefined): BodyResult | Promise<BodyResult> => {
+    const waits = around !== undefined && { wait: waitIn(engine, around) };
+    const given = { step, path, attempt, inputs, signal, ...(resumes && { resumes }), ...limitsAround(engine) };
+    if (step.scope !== undefined) return engine.inner({ engine, sight, around }, given);
+    return engine.execute({ ...given, ...waits, ...(timeout !== undefined && { timeout }) });
   };
   // A step that contains steps ends by itself: each of them is given up in its turn.
   const grace = step.scope === undefined ? graceAfterAbort : undefined;
-  const ended = runAttempt(body, { clock: engine.clock, signal: run.signal, kill: engine.kill, timeout, grace });
+  const { signal, around } = run;
+  const ended = runAttempt(body, { clock: engine.clock, signal, kill: engine.kill, timeout, grace, around });
   return step.outputs === undefined ? ended : then(ended, (result) => mapOutputs(run, step.outputs ?? [], result));
 }
 

@@ -6,7 +6,7 @@ import type { Attempt } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { deadline } from "./deadline.ts";
-import type { BodyResult, Engine, Sight } from "./engine.ts";
+import type { BodyResult, Engine, Place, Sight } from "./engine.ts";
 import { fillInputs } from "./inputs.ts";
 import { narrowed, overDuration } from "./limits.ts";
 import { expressionFailure, whyNoSuccess } from "./reasons.ts";
@@ -20,6 +20,7 @@ export interface WorkflowRun {
   /** Path of the step that calls it; empty for the run's own. */
   readonly path: string;
   readonly signal: AbortSignal;
+  readonly around: Place["around"];
 }
 
 /** Runs a whole workflow, the run's own or one that a step calls. Rejects only on a bug. */
@@ -37,6 +38,7 @@ export async function runWorkflow(engine: Engine, run: WorkflowRun): Promise<End
     path,
     visible,
     signal: limit?.signal ?? signal,
+    around: limit === undefined ? run.around : limit.around(run.around),
     conclude: (sight, outcome) => concludeWorkflow(engine, workflow, sight, outcome),
   });
   limit?.close();
@@ -47,19 +49,19 @@ export async function runWorkflow(engine: Engine, run: WorkflowRun): Promise<End
 export type End = Omit<ScopeEnd, "sight">;
 
 /** Runs the steps inside a step: a group's own, which see the steps around it, or those of another workflow. */
-export async function runInner(engine: Engine, attempt: Attempt, sight: Sight): Promise<BodyResult> {
+export async function runInner({ engine, sight, around }: Place, attempt: Attempt): Promise<BodyResult> {
   const { step, path, signal, inputs } = attempt;
   if (step.scope === undefined) throw new Error(`${path} has no steps inside`);
   if ("workflow" in step.scope) {
     const workflow = engine.plan.workflows[step.scope.workflow];
     if (workflow === undefined) throw new Error(`the plan has no workflow ${step.scope.workflow}`);
-    return callWorkflow(engine, { workflow, inputs: own(inputs, "with") ?? {}, path, signal });
+    return callWorkflow(engine, { workflow, inputs: own(inputs, "with") ?? {}, path, signal, around });
   }
   const { workflow, visible } = sight;
   const scope = step.scope.inline;
   const conclude = (inside: Sight, outcome: Concluding): Concluded =>
     outcome === "empty" ? ok({}) : evaluateOutputs(engine, scope.outputs, inside);
-  const ended = await runScope({ engine, workflow, scope, path, visible, outer: sight, signal, conclude });
+  const ended = await runScope({ engine, workflow, scope, path, visible, outer: sight, signal, around, conclude });
   return bodyResult(ended, ended.sight);
 }
 
@@ -70,7 +72,7 @@ async function callWorkflow(engine: Engine, call: Omit<WorkflowRun, "inputs"> & 
   if (!inputs.ok) return { outcome: "failure", error: inputs.error };
   const error = await engine.checkInputs(workflow, inputs.value);
   if (error !== undefined) return { outcome: "failure", error };
-  const inside = narrowed(engine, workflow.limits.parallel);
+  const inside = narrowed(engine, workflow.limits, { of: `workflow \`${workflow.name}\``, path: call.path });
   return bodyResult(await runWorkflow(inside, { ...call, inputs: inputs.value }));
 }
 

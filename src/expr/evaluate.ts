@@ -88,11 +88,18 @@ function comparisonWith(value: Json, source: string): string {
  * Long text is cut; large lists and objects are described.
  */
 export function seenValues(parsed: ParsedExpression, scope: Scope): readonly SeenValue[] {
+  return readValues(parsed, scope).map((seen) =>
+    seen.value === undefined ? seen : { ...seen, value: preview(seen.value) },
+  );
+}
+
+/** The same, with the values as they are. */
+export function readValues(parsed: ParsedExpression, scope: Scope): readonly SeenValue[] {
   const seen = new Map<string, SeenValue>();
   for (const node of seenNodes(parsed.root)) {
     const expression = parsed.source.slice(node.offset, node.offset + node.length);
     if (seen.has(expression)) continue;
-    const value = catchFault(() => preview(toJson(evaluate(node, scope))));
+    const value = catchFault(() => toJson(evaluate(node, scope)));
     seen.set(expression, value.ok ? { expression, value: value.value } : { expression });
   }
   return [...seen.values()];

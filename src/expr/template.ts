@@ -4,7 +4,7 @@ import type { SeenValue } from "../model/outcome.ts";
 import type { Expression, Template } from "../model/plan.ts";
 import { err, ok, unreachable } from "../model/result.ts";
 import type { Result } from "../model/result.ts";
-import { defaultMaxSize, evaluateCondition, evaluateExpression, seenValues } from "./evaluate.ts";
+import { defaultMaxSize, evaluateCondition, evaluateExpression, readValues, seenValues } from "./evaluate.ts";
 import type { Scope } from "./evaluate.ts";
 import { parseExpression } from "./parse.ts";
 import type { ExpressionError, ParsedExpression } from "./parse.ts";
@@ -24,6 +24,8 @@ export interface Evaluator {
   value(expression: Expression, scope: Scope): Result<Json, Located>;
   /** What `seenValues` gives; nothing for an expression that does not parse. */
   seen(expression: Expression, scope: Scope): readonly SeenValue[];
+  /** The same with whole values. */
+  read(expression: Expression, scope: Scope): readonly SeenValue[];
 }
 
 /** Cuts a text at its `${{ }}`. A `}}` inside single quotes closes nothing; empty and unclosed ones are errors. */
@@ -86,11 +88,15 @@ export function createEvaluator(): Evaluator {
       const parsed = parse(expression.source);
       return parsed.ok ? seenValues(parsed.value, scope) : [];
     },
+    read: (expression, scope) => {
+      const parsed = parse(expression.source);
+      return parsed.ok ? readValues(parsed.value, scope) : [];
+    },
   };
 }
 
-/** More than a large workflow has; forgetting what was not used for as long keeps a long-lived evaluator small. */
-const maxRemembered = 10_000;
+/** More than a large workflow repeats; forgetting what was not used for as long keeps the map in the processor's cache. */
+const maxRemembered = 1_000;
 
 function rememberParsed(): (source: string) => Result<ParsedExpression, ExpressionError> {
   // Two generations: dropping a whole one costs nothing, deleting the oldest of a large Map costs more than parsing.

@@ -1,19 +1,26 @@
 import { dirname, join } from "node:path";
 import { compileSchema } from "../jsonschema/compile.ts";
-import type { Json } from "../model/json.ts";
-import type { StepKind } from "../model/plan.ts";
-import type { Emit, Execute } from "../model/ports.ts";
-import { err, ok } from "../model/result.ts";
+import { own, type Json } from "../model/json.ts";
+import type { Step, StepKind } from "../model/plan.ts";
+import type { Attempt, Emit, Execute, ModelRequest, OpenApproval } from "../model/ports.ts";
+import type { Spending } from "../model/spending.ts";
+import { err } from "../model/result.ts";
 import type { Marks } from "../process/marks.ts";
 import type { LogWriter } from "../runlog/write.ts";
+import type { Approvals } from "../steps/approvals.ts";
 import { createSteps } from "../steps/index.ts";
 import { systemClock } from "./clock.ts";
-import { byteFilter, masked, type Masking } from "./masking.ts";
+import type { Hands } from "./hands.ts";
+import type { Instructions } from "./instructions.ts";
+import { withinManaged } from "./managed-steps.ts";
+import { byteFilter, masked, maskedRequest, type Masking } from "./masking.ts";
 import type { Before, StartOptions } from "./run-options.ts";
+import { userName } from "./user-name.ts";
 
 /** What the rooms of one run are made with. */
 export interface ExecuteSource {
   readonly options: StartOptions;
+  readonly instructions: Instructions;
   readonly run: string;
   readonly masking: Masking;
   readonly tempFolder: string;
@@ -21,24 +28,44 @@ export interface ExecuteSource {
   readonly log: LogWriter;
   readonly emit: Emit;
   readonly before: Before | undefined;
+  readonly spending: Spending;
+  readonly approvals: Approvals;
+  /** Aborted once the run has ended. */
+  readonly over: AbortSignal;
+}
+
+/** How attempts are executed, and what waits for an answer. */
+export interface Executing {
+  readonly execute: Execute;
+  readonly waiting: () => readonly OpenApproval[];
 }
 
 /** The record of step kinds: which room executes an attempt of which kind. */
-export function createExecute(source: ExecuteSource): Execute {
+export function createExecute(source: ExecuteSource): Executing {
   const { options, run, tempFolder, log } = source;
   const { mask, hasSecrets, keys } = source.masking;
   const { secrets, env, cwd } = options;
+  let loadingHands: Promise<Hands> | undefined;
+  const hands = (): Promise<Hands> => (loadingHands ??= loadHands(source));
   const steps = createSteps({
     runId: run,
     cwd,
     tempFolder,
+    marks: source.marks,
     spillFolder: join(dirname(log.file), "files"),
     inheritedEnvironment: env,
     providerKeys: keys,
     secretNames: Object.keys(secrets),
     checkOutput,
-    tools: async () => (await import("../tools/index.ts")).createTools({ marks: source.marks }),
+    tools: async (path) => (await hands()).all(path),
     workspace: options.workspace,
+    ...(options.asker && { asker: options.asker }),
+    approvals: source.approvals,
+    by: () => userName(env, cwd),
+    mask: mask.mask,
+    emit: source.emit,
+    clock: systemClock,
+    over: source.over,
     ...(hasSecrets && { filter: () => byteFilter(mask.stream()) }),
   });
   let agent: Promise<Execute> | undefined;
@@ -46,19 +73,19 @@ export function createExecute(source: ExecuteSource): Execute {
     run: steps.run,
     set: steps.set,
     agent: async (attempt) => {
-      agent ??= loadAgent(source);
+      agent ??= loadAgent(source, { run: withinManaged(steps.run, options.permissions?.managed), hands });
       return (await agent)(attempt);
     },
     tool: steps.tool,
-    approve: refused,
+    approve: steps.approve.execute,
     steps: refused,
     workflow: refused,
   };
-  const execute: Execute = (attempt) => kinds[attempt.step.kind](attempt);
-  return hasSecrets ? masked(execute, mask) : execute;
+  const execute = withinManaged((attempt) => kinds[attempt.step.kind](attempt), options.permissions?.managed);
+  return { execute: hasSecrets ? masked(execute, mask) : execute, waiting: steps.approve.waiting };
 }
 
-/** The compiler keeps these out of a run, and the engine runs groups and sub-workflows by itself. */
+/** The engine runs groups and sub-workflows by itself. */
 function refused(): never {
   throw new Error("this kind of step is not executed as an attempt");
 }
@@ -71,25 +98,47 @@ async function checkOutput(schema: Json, value: Json): Promise<readonly string[]
     .map((issue) => `${issue.path.length === 0 ? "it" : `\`${issue.path.join(".")}\``} ${issue.message}`);
 }
 
-async function loadAgent({ options, log, emit, marks, before }: ExecuteSource): Promise<Execute> {
-  const [{ createAgentExecute }, { createTools }] = await Promise.all([
-    import("../agent/execute.ts"),
-    import("../tools/index.ts"),
-  ]);
-  const { models, plan, workspace } = options;
-  const offered = createTools({ marks });
+/** The tools come with vendor packages and a search program: only runs that use one load them. */
+async function loadHands(source: ExecuteSource): Promise<Hands> {
+  const { createHands } = await import("./hands.ts");
+  return createHands({ ...source, spillFolder: join(dirname(source.log.file), "files") });
+}
+
+interface AgentRooms {
+  readonly run: Execute;
+  readonly hands: () => Promise<Hands>;
+}
+
+async function loadAgent(source: ExecuteSource, { run, hands }: AgentRooms): Promise<Execute> {
+  const { options, log, emit, before, spending, instructions } = source;
+  const [{ createAgentExecute }, { named }] = await Promise.all([import("../agent/execute.ts"), hands()]);
+  const { models, plan, workspace, permissions } = options;
   return createAgentExecute({
     agents: plan.agents,
     client: async (model, step) =>
       models?.client(model, step) ?? err({ kind: "internal", message: "the run was started without models" }),
-    tools: (names) => ok(names === undefined ? offered : offered.filter((tool) => names.includes(tool.name))),
+    tools: named,
+    ...(permissions && { rights: permissions.of }),
     workspace,
     emit,
     clock: systemClock,
     ...(before && { before: before.agents }),
+    spent: (agent) => spending.ofAgent(agent),
+    check: async (script, attempt) => run(asRun(script, attempt)),
+    instructions: instructions.of,
+    ...(source.masking.hasSecrets && {
+      masked: (request: ModelRequest) => maskedRequest(request, source.masking.mask),
+    }),
     spill: (text) => {
       const kept = log.keep(text);
       return kept.ok ? kept.value : "(it could not be kept)";
     },
   });
+}
+
+/** The `check` of an agent step is the author's own script, so it runs as a step of the kind `run` does. */
+function asRun(script: string, { inputs, ...attempt }: Attempt): Attempt {
+  const step: Step = { ...attempt.step, kind: "run", body: { kind: "run", command: { script }, shell: "bash" } };
+  const env = own(inputs, "env");
+  return { ...attempt, step, inputs: env === undefined ? {} : { env } };
 }

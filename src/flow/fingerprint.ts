@@ -1,12 +1,13 @@
 import { hash } from "node:crypto";
 import type { FingerprintOf } from "../engine/resume.ts";
-import { canonicalJson, isJsonObject, type Json } from "../model/json.ts";
+import { canonicalJson, type Json } from "../model/json.ts";
 import type { Plan, Step } from "../model/plan.ts";
+import { withoutPositions } from "../model/positions.ts";
 import { maskData } from "../runlog/mask-event.ts";
 
 /**
  * What stands for an execution in the log. The definition is what the kind executes: body and agent, without positions
- * and texts for people. The inputs count as they were resolved, so how they are written does not; a secret in them is
+ * and texts for people, and without limits: what was done within others stays done. The inputs count as they were resolved, so how they are written does not; a secret in them is
  * masked, so that a new key of the same name changes nothing.
  */
 export function createFingerprint(plan: Plan, mask: ((text: string) => string) | undefined): FingerprintOf {
@@ -21,16 +22,8 @@ export function createFingerprint(plan: Plan, mask: ((text: string) => string) |
 
 function definitionOf({ kind, body, isolation }: Step, { agents }: Plan): Json {
   const agent = body.kind === "agent" && Object.hasOwn(agents, body.agent) ? agents[body.agent] : undefined;
-  const { description: _, ...acting } = agent ?? {};
+  const { description: _, limits: _limits, ...acting } = agent ?? {};
   return withoutPositions({ kind, body, isolation, agent: acting } as unknown as Json);
-}
-
-/** What a user wrote as data lies below `json` and keeps its keys. */
-export function withoutPositions(value: Json): Json {
-  if (Array.isArray(value)) return value.map(withoutPositions);
-  if (!isJsonObject(value)) return value ?? null;
-  const entries = Object.entries(value).filter(([key, inner]) => key !== "at" && inner !== undefined);
-  return Object.fromEntries(entries.map(([key, inner]) => [key, key === "json" ? inner : withoutPositions(inner)]));
 }
 
 function digest(value: Json): string {

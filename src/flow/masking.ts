@@ -1,9 +1,9 @@
 import type { Json } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
-import type { Execute } from "../model/ports.ts";
+import type { Execute, ModelRequest } from "../model/ports.ts";
 import type { StreamFilter } from "../process/capture.ts";
-import { namedKeys, providerKeyNames } from "../providers/catalog.ts";
-import { maskData } from "../runlog/mask-event.ts";
+import { namedKeys, providerKeyNames } from "../providers/key-names.ts";
+import { maskData, maskEvent } from "../runlog/mask-event.ts";
 import { createMask, type Mask, type StreamMask } from "../runlog/redact.ts";
 import type { StartOptions } from "./run-options.ts";
 
@@ -15,25 +15,32 @@ export interface Masking {
   readonly keys: readonly string[];
 }
 
-export function createMasking(options: StartOptions): Masking {
+export type Maskable = Pick<StartOptions, "plan" | "inputs" | "secrets" | "env" | "keys">;
+
+export function createMasking(options: Maskable): Masking {
   const keys = keyNames(options);
   const toMask = secretsToMask(options, keys);
   return { mask: createMask(toMask), hasSecrets: toMask.length > 0, keys };
 }
 
 /** The providers' keys, and those that models of this run name. */
-function keyNames({ plan, inputs }: StartOptions): string[] {
-  return [...providerKeyNames, ...namedKeys([plan as unknown as Json, inputs])];
+function keyNames({ plan, inputs, keys }: Maskable): string[] {
+  return [...providerKeyNames, ...keys, ...namedKeys([plan as unknown as Json, inputs])];
 }
 
 /** Declared secrets and keys, which nothing should ever print. */
-function secretsToMask(options: StartOptions, names: readonly string[]): { name: string; value: string }[] {
+function secretsToMask(options: Maskable, names: readonly string[]): { name: string; value: string }[] {
   const { secrets, env } = options;
   const keys = names.flatMap((name) => (Object.hasOwn(env, name) ? [{ name, value: env[name] ?? "" }] : []));
   return [
     ...Object.entries(secrets).map(([name, value]) => ({ name, value })),
     ...keys.filter(({ value }) => value !== ""),
   ];
+}
+
+/** A request as the log would hold its messages. */
+export function maskedRequest(request: ModelRequest, { mask }: Mask): ModelRequest {
+  return maskEvent(request, mask) as ModelRequest;
 }
 
 /** A failure as it may leave the run by another way than its log. */

@@ -3,12 +3,18 @@ import type { Diagnostic } from "../model/diagnostic.ts";
 import type { Json } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Plan, Scope, Step } from "../model/plan.ts";
-import type { Clock, ModelClient } from "../model/ports.ts";
+import { type Clock, type ModelClient, unknownFacts } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { type ModelChoice, keyFor, parseModel } from "../providers/catalog.ts";
+import { type Catalog, keyFor, parseModel, type ServerModel } from "../providers/catalog.ts";
+import { factsOf } from "../providers/facts.ts";
+import { limited, Limiter } from "../providers/limiter.ts";
+import { type Cassette, replayClient } from "../providers/replay.ts";
 import { loadScript } from "../providers/script.ts";
-import { scriptedClient } from "../providers/scripted.ts";
+import { scriptedClient, scriptedFacts } from "../providers/scripted.ts";
+import type { ServerOptions } from "../providers/server.ts";
 import { readSource } from "../source/read.ts";
+import { type FactsOf, unpricedModels } from "./prices.ts";
+import { workflowsOf } from "./workflows-of.ts";
 
 /** Why a run cannot start because of its models: a file that is wrong, or something that is not there. */
 export type ModelProblem =
@@ -28,39 +34,53 @@ export interface ModelsOptions {
   readonly cwd: string;
   /** Replaces every agent's model; relative to the working directory. */
   readonly script: string | undefined;
+  /** The recorded replies that stand for every model. */
+  readonly cassette?: Cassette;
+  readonly catalog: Catalog;
   readonly env: { readonly [name: string]: string | undefined };
   readonly clock: Clock;
 }
 
-/** The models of one run: each is opened once, scripts are read once. */
+/** The models of one run: each is opened once, scripts are read once, and each provider has one limiter. */
 export interface Models {
-  /** Opens every model that is a constant of the plan, so that nothing starts with a key or a script missing. */
+  /**
+   * Opens every model that is a constant of the plan, so that nothing starts with a key or a script missing; of a list
+   * to fall back on one that can be asked is enough.
+   */
   prepare(): Promise<ModelProblem | undefined>;
   client(model: Json | undefined, step: string): Promise<Result<ModelClient, Failure>>;
+  /** What is known of a model that is named in the workflow of that key; no key is needed for it. */
+  readonly facts: FactsOf;
 }
 
 export function createModels(options: ModelsOptions): Models {
   const clients = new Map<string, Promise<Result<ModelClient, OpenProblem>>>();
+  const house: House = { ...options, limiters: new Map() };
   const open = (model: Json | undefined, workflow: string): Promise<Result<ModelClient, OpenProblem>> => {
     const key = options.script ?? JSON.stringify([model, workflow]);
-    const known = clients.get(key) ?? openModel(options, model, workflow);
+    const known = clients.get(key) ?? openModel(house, model, workflow);
     clients.set(key, known);
     return known;
   };
+  const facts: FactsOf = async (model, workflow) => {
+    const choice = model === undefined || options.script !== undefined ? undefined : parseModel(model, options.catalog);
+    if (choice?.ok === true && choice.value.kind === "server") return factsOf(choice.value);
+    const client = await open(model, workflow);
+    return client.ok ? client.value.facts : undefined;
+  };
   return {
+    facts,
     async prepare() {
+      const unpriced = await unpricedModels(options.plan, facts);
+      if (unpriced.length > 0) return { kind: "invalid", diagnostics: unpriced, sources: new Map() };
       for (const { step, workflow } of agentSteps(options.plan)) {
-        if (step.body.kind !== "agent") continue;
-        const [first] = step.body.models;
-        if (first !== undefined && first.type !== "data" && options.script === undefined) continue;
-        const client = await open(first?.type === "data" ? first.json : undefined, workflow);
-        if (!client.ok)
-          return client.error.kind === "unknown" ? unknownModel(client.error.message, step) : client.error;
+        const problem = await prepareStep(step, options.script !== undefined, (model) => open(model, workflow));
+        if (problem !== undefined) return problem;
       }
       return undefined;
     },
     async client(model, step) {
-      const client = await open(model, workflowOf(options.plan, step));
+      const client = await open(model, workflowsOf(options.plan, step).at(-1) ?? options.plan.root);
       if (client.ok) return client;
       const message =
         client.error.kind === "invalid"
@@ -69,6 +89,29 @@ export function createModels(options: ModelsOptions): Models {
       return err({ kind: "unavailable", message });
     },
   };
+}
+
+type Open = (model: Json | undefined) => Promise<Result<ModelClient, OpenProblem>>;
+
+/** Models that are expressions are known only when their step runs. */
+async function prepareStep(step: Step, isScripted: boolean, open: Open): Promise<ModelProblem | undefined> {
+  if (step.body.kind !== "agent") return undefined;
+  const { models } = step.body;
+  if (models.length === 0 || isScripted) return problemOf(await open(undefined), step);
+  let first: ModelProblem | undefined;
+  let canAsk = false;
+  for (const model of models) {
+    const problem = model.type === "data" ? problemOf(await open(model.json), step) : undefined;
+    if (problem?.kind === "invalid") return problem;
+    if (problem === undefined) canAsk = true;
+    first ??= problem;
+  }
+  return canAsk ? undefined : first;
+}
+
+function problemOf(client: Result<ModelClient, OpenProblem>, step: Step): ModelProblem | undefined {
+  if (client.ok) return undefined;
+  return client.error.kind === "unknown" ? unknownModel(client.error.message, step) : client.error;
 }
 
 function unknownModel(message: string, step: Step): ModelProblem {
@@ -81,21 +124,30 @@ function unknownModel(message: string, step: Step): ModelProblem {
   return { kind: "invalid", diagnostics: [diagnostic], sources: new Map() };
 }
 
+interface House extends ModelsOptions {
+  readonly limiters: Map<string, Limiter>;
+}
+
 async function openModel(
-  options: ModelsOptions,
+  house: House,
   model: Json | undefined,
   workflow: string,
 ): Promise<Result<ModelClient, OpenProblem>> {
-  if (options.script !== undefined)
-    return openScript(resolve(options.cwd, options.script), options.script, options.clock);
+  const { script, cwd, workspace, clock, catalog, cassette } = house;
+  if (script !== undefined) return openScript(resolve(cwd, script), script, clock);
+  if (model === undefined && cassette !== undefined) return ok(replayClient(cassette, unknownFacts));
   if (model === undefined) return err(unavailable(`no model is named for an agent of ${workflow}`));
-  const choice = parseModel(model);
+  const choice = parseModel(model, catalog);
   if (!choice.ok) return err({ kind: "unknown", message: choice.error });
-  if (choice.value.provider === "scripted") {
-    const folder = workflow === "-" ? options.cwd : dirname(resolve(options.workspace, workflow));
-    return openScript(resolve(folder, choice.value.path), choice.value.path, options.clock);
+  if (choice.value.kind === "scripted") {
+    const folder = workflow === "-" ? cwd : dirname(resolve(workspace, workflow));
+    const scripted = await openScript(resolve(folder, choice.value.path), choice.value.path, clock);
+    if (cassette === undefined) return scripted;
+    // The log has the replies; what the model is like, its window for one, only the script says.
+    return ok(replayClient(cassette, scripted.ok ? scripted.value.facts : scriptedFacts));
   }
-  return openServer(choice.value, options.env);
+  if (cassette !== undefined) return ok(replayClient(cassette, await factsOf(choice.value)));
+  return openServer(choice.value, house);
 }
 
 async function openScript(path: string, shown: string, clock: Clock): Promise<Result<ModelClient, ModelProblem>> {
@@ -121,30 +173,40 @@ async function openScript(path: string, shown: string, clock: Clock): Promise<Re
 }
 
 async function openServer(
-  choice: Extract<ModelChoice, { provider: "openai" }>,
-  env: ModelsOptions["env"],
+  choice: ServerModel,
+  { env, limiters, clock }: House,
 ): Promise<Result<ModelClient, ModelProblem>> {
   const key = keyFor(choice, env);
   if (!key.ok)
     return err(unavailable(`the model ${choice.id} needs a key, and the variable ${key.error} is not set`, key.error));
-  const { openaiClient } = await import("../providers/openai.ts");
-  const { name: model, baseUrl, custom } = choice;
-  return ok(
-    openaiClient({
-      model,
-      baseUrl,
-      custom,
-      ...(key.value !== undefined && { apiKey: key.value }),
-      ...(choice.key !== undefined && { keyName: choice.key }),
-    }),
-  );
+  const { name, provider, baseUrl, quirks, known, parallel } = choice;
+  const options: ServerOptions = {
+    provider,
+    model: name,
+    baseUrl,
+    quirks,
+    facts: await factsOf(choice),
+    ...(known.thinking !== undefined && { thinking: known.thinking }),
+    ...(key.value !== undefined && { apiKey: key.value }),
+    ...(choice.key !== undefined && { keyName: choice.key }),
+  };
+  const client = await clientOf(choice.protocol, options);
+  const place = provider === "custom" ? baseUrl : provider;
+  const limiter = limiters.get(place) ?? new Limiter(parallel, clock);
+  limiters.set(place, limiter);
+  return ok(limited(client, limiter));
+}
+
+async function clientOf(protocol: ServerModel["protocol"], options: ServerOptions): Promise<ModelClient> {
+  if (protocol === "anthropic") return (await import("../providers/anthropic.ts")).anthropicClient(options);
+  return (await import("../providers/openai.ts")).openaiClient(options);
 }
 
 function unavailable(reason: string, key = "OPENAI_API_KEY"): ModelProblem {
   const ways = [
-    `1. set ${key} (and name a model: \`model: openai/gpt-4o-mini\`)`,
-    "2. name a server of your own: `model: { id: NAME, base-url: http://127.0.0.1:11434/v1 }`",
-    "3. run without a model: `--script FILE` gives the replies from a file",
+    `1. set ${key} (and name a model: \`model: openai/gpt-4o-mini\`), or name a server of your own: \`model: { id: NAME, base-url: http://127.0.0.1:11434/v1 }\``,
+    "2. run without a model: `--script FILE` gives the replies from a file",
+    "3. replay a run: `--replay RUN` takes the replies from its log",
   ];
   return { kind: "unavailable", message: `${reason}. Three ways out:\n  ${ways.join("\n  ")}` };
 }
@@ -161,17 +223,4 @@ function* within(scope: Scope): Generator<Step> {
     yield step;
     if (step.scope && "inline" in step.scope) yield* within(step.scope.inline);
   }
-}
-
-/** The workflow a step path lies in: its groups and sub-workflows are walked by their ids. */
-function workflowOf(plan: Plan, path: string): string {
-  let key = plan.root;
-  let scope = plan.workflows[key]?.scope;
-  for (const part of path.split("/")) {
-    const id = part.replace(/[[#].*$/, "");
-    const inner = scope?.steps.find((step) => step.id === id)?.scope;
-    if (inner && "workflow" in inner) key = inner.workflow;
-    scope = inner === undefined ? undefined : "inline" in inner ? inner.inline : plan.workflows[inner.workflow]?.scope;
-  }
-  return key;
 }

@@ -1,6 +1,6 @@
 import { canonicalJson, isJsonObject, type Json } from "../model/json.ts";
 import type { Plan, Scope, Step } from "../model/plan.ts";
-import { withoutPositions } from "./fingerprint.ts";
+import { withoutPositions } from "../model/positions.ts";
 
 const shown = 50;
 

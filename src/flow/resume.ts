@@ -7,12 +7,14 @@ import { History } from "../engine/resume.ts";
 import type { Event, LogLine, SetOutput } from "../model/event.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Plan } from "../model/plan.ts";
+import { Spending } from "../model/spending.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { readBlob } from "../runlog/blobs.ts";
 import { isBlob } from "../runlog/fields.ts";
 import { type Lock, lockRun } from "../runlog/lock.ts";
 import { type Reopened, readForResume } from "../runlog/reopen.ts";
 import { continueLog } from "../runlog/write.ts";
+import { Approvals } from "../steps/approvals.ts";
 import { planChanges } from "./plan-changes.ts";
 import { type Course, inWorkspace, runCourse, type RunEnd } from "./run.ts";
 import type { StartOptions } from "./run-options.ts";
@@ -32,6 +34,8 @@ export interface PastRun {
   readonly reopened: Reopened;
   readonly history: History;
   readonly agents: Conversations;
+  readonly spending: Spending;
+  readonly approvals: Approvals;
   readonly inputs: JsonObject;
   /** The plan in force when it stopped, and what it was started with. */
   readonly plan: Plan;
@@ -39,6 +43,7 @@ export interface PastRun {
   /** Version of the flow that made the plan. */
   readonly flow: string;
   readonly script: string | undefined;
+  readonly replay: string | undefined;
   readonly workspace: string;
   /** Where flow was started. */
   readonly cwd: string;
@@ -63,10 +68,14 @@ export async function openPast(folder: string): Promise<Result<PastRun, ResumePr
 async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, string>> {
   const history = new History();
   const agents = new Conversations();
+  const spending = new Spending();
+  const approvals = new Approvals();
   const latest = new Latest();
   const read = await readForResume(folder, (line) => {
     history.add(line);
     agents.add(line);
+    spending.add(line);
+    approvals.add(line);
     latest.add(line);
   });
   if (!read.ok) return read;
@@ -89,11 +98,14 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
     reopened: read.value,
     history,
     agents,
+    spending,
+    approvals,
     inputs: known.inputs,
     plan: known.plan as Plan,
     digest: latest.digest,
     flow: latest.flow,
     script: latest.script === undefined ? undefined : resolve(workspace, latest.script),
+    replay: latest.replay === undefined ? undefined : resolve(workspace, latest.replay),
     workspace,
     cwd: resolve(workspace, first.cwd ?? ""),
     finished: latest.finished && ({ ...known.finished } as PastRun["finished"]),
@@ -107,6 +119,7 @@ class Latest {
   digest = "";
   flow = "";
   script: string | undefined;
+  replay: string | undefined;
   finished: PastRun["finished"];
 
   add(line: LogLine): void {
@@ -116,7 +129,9 @@ class Latest {
     if (line.plan !== undefined) this.flow = line.flow;
     this.plan = line.plan ?? this.plan;
     this.digest = line.digest;
-    this.script = line.script ?? this.script;
+    if (line.script === undefined && line.replay === undefined) return;
+    this.script = line.script;
+    this.replay = line.replay;
   }
 }
 
@@ -272,7 +287,7 @@ export interface Resuming {
 
 /** Goes on with a run in its own log. */
 export function resumeRun({ past, options, from, set, notes }: Resuming): Promise<Result<RunEnd, string>> {
-  const { reopened, history, agents, first, folder } = past;
+  const { reopened, history, agents, spending, approvals, first, folder } = past;
   const { plan } = options;
   const isNew = plan.digest !== past.digest;
   const changes = [...notes, ...(isNew ? planChanges(past.plan, plan) : [])];
@@ -283,13 +298,16 @@ export function resumeRun({ past, options, from, set, notes }: Resuming): Promis
     workflow: plan.root,
     name: plan.workflows[plan.root]?.name ?? plan.root,
     digest: plan.digest,
+    supervision: options.supervision.mode,
     ...(isNew && { plan }),
     ...(changes.length > 0 && { changes }),
+    ...(options.replay !== undefined && { replay: inWorkspace(options.replay, options.workspace) }),
     ...(options.script !== undefined && {
       script: inWorkspace(resolve(options.cwd, options.script), options.workspace),
     }),
     ...(from !== undefined && { from }),
     ...(set.length > 0 && { set }),
+    ...(options.answers.length > 0 && { answers: options.answers }),
     ...(reopened.torn > 0 && { torn: reopened.torn }),
   };
   history.add({ ...opening, seq: reopened.end.seq + 1, time: "" });
@@ -302,7 +320,7 @@ export function resumeRun({ past, options, from, set, notes }: Resuming): Promis
     folder,
     open: (log) => continueLog(log, reopened.end),
     opening,
-    before: { past: history.past(froms), agents, started: first.time },
+    before: { past: history.past(froms), agents, spending, approvals, started: first.time },
   };
   return runCourse(options, course);
 }

@@ -1,26 +1,32 @@
 import { rmSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
+import { usesCache } from "../cache/used.ts";
 import { exitCode } from "../engine/exit-code.ts";
 import { runPlan, type RunResult } from "../engine/run.ts";
+import type { Code } from "../model/codes.ts";
 import type { Event, LogLine } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import { addUsage, noUsage, type Usage } from "../model/message.ts";
 import { exitCodes, type Failure, type RunOutcome } from "../model/outcome.ts";
 import type { StepKind } from "../model/plan.ts";
-import type { Emit } from "../model/ports.ts";
+import type { Cache, Emit, OpenApproval } from "../model/ports.ts";
+import { type LimitSpent, limitsSpent, Spending } from "../model/spending.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { Marks } from "../process/marks.ts";
 import { makeTempFolder } from "../process/temp-folder.ts";
+import { startWatchdog } from "../process/watchdog.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { maskData } from "../runlog/mask-event.ts";
 import { newRunId, runsFolder } from "../runlog/runs.ts";
 import { lockRun } from "../runlog/lock.ts";
 import { type LogOptions, type LogWriter, openLog } from "../runlog/write.ts";
+import { Approvals } from "../steps/approvals.ts";
 import { systemClock } from "./clock.ts";
 import { createExecute } from "./execute.ts";
 import { createFingerprint } from "./fingerprint.ts";
-import { createMasking, maskedFailure } from "./masking.ts";
+import { createMasking, type Masking, maskedFailure } from "./masking.ts";
 import { loadHashFiles } from "./hash-files.ts";
+import { readInstructions } from "./instructions.ts";
 import type { Before, StartOptions } from "./run-options.ts";
 import { version } from "./version.ts";
 
@@ -34,10 +40,14 @@ export interface RunEnd {
   /** Of every step that concluded `failure`, in the order they ended, each with its path in `step`; `error` is the first. */
   readonly failures: readonly Failure[];
   readonly usage: Usage;
+  /** What was spent of the run's own limits on cost and tokens, if it has any. */
+  readonly budget?: readonly LimitSpent[];
   /** Milliseconds. */
   readonly duration: number;
   readonly exitCode: number;
   readonly log: string;
+  /** The approvals a run with the outcome `waiting` waits for, in the order they were asked. */
+  readonly waiting?: readonly OpenApproval[];
 }
 
 const defaultParallel = 8;
@@ -71,9 +81,12 @@ export async function startRun(options: StartOptions): Promise<Result<RunEnd, st
     workspace,
     ...(cwd !== "" && { cwd }),
     ...(script !== undefined && { script: inWorkspace(script, workspace) }),
+    ...(options.replay !== undefined && { replay: inWorkspace(options.replay, workspace) }),
     commit: gitCommit(workspace),
+    supervision: options.supervision.mode,
     digest: plan.digest,
     inputs: options.inputs,
+    ...(options.answers.length > 0 && { answers: options.answers }),
     plan,
   };
   try {
@@ -99,12 +112,14 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
   const temp = openTempFolder();
   if (!temp.ok) return temp;
   const tempFolder = temp.value;
+  const cancel = new AbortController();
   const opened = course.open({
     folder,
     clock,
     mask,
     deltas: options.logDeltas,
     fsync: options.fsync,
+    onFailure: () => cancel.abort("log"),
     ...(options.onEvent && { onLine: reader(options.onEvent) }),
   });
   if (!opened.ok) {
@@ -112,23 +127,29 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
     return err(opened.error.message);
   }
   const log = opened.value;
-  const cancel = new AbortController();
   const signal = AbortSignal.any([options.signal, cancel.signal]);
+  const spending = before?.spending ?? new Spending();
+  const approvals = before?.approvals ?? new Approvals();
+  const over = new AbortController();
   let usage = before?.agents.usage ?? noUsage;
   const emit: Emit = (event) => {
-    if (event.type === "message" && event.usage !== undefined) usage = addUsage(usage, event.usage);
+    if (isModelCall(event) && event.usage !== undefined) usage = addUsage(usage, event.usage);
+    spending.add(event);
     log.emit(event);
-    if (log.failure() !== undefined) cancel.abort("log");
   };
   const started = clock.monotonic();
   emit(course.opening);
   const began = before?.started ?? log.time();
   for (const warning of mask.warnings) emit(warningEvent(warning, plan.root));
-  const marks = new Marks(run);
+  const watch = (mark: string): (() => void) => startWatchdog({ mark, folder: tempFolder });
+  const marks = new Marks(run, { ...options.supervision, watch });
   try {
     // Nothing of a run that died may go on beside the one that takes its place.
     if (before !== undefined) await marks.reap();
-    const execute = createExecute({ options, run, masking, tempFolder, marks, log, emit, before });
+    const instructions = readInstructions(plan, options.cwd, options.workspace);
+    const rooms = { options, instructions, run, masking, tempFolder, marks, log, emit, before, spending, approvals };
+    approvals.add(course.opening);
+    const { execute, waiting } = createExecute({ ...rooms, over: over.signal });
     const result = await runPlan({
       plan,
       inputs: options.inputs,
@@ -136,8 +157,12 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
       run: { id: run, started: began },
       execute,
       retriable: (step) => retriedKinds.has(step.kind),
-      fingerprint: createFingerprint(plan, hasSecrets ? mask.mask : undefined),
+      fingerprint: createFingerprint(instructions.plan, hasSecrets ? mask.mask : undefined),
       ...(before && { past: before.past }),
+      ...(usesCache(plan) && {
+        cache: await openCache({ ...options, plan: instructions.plan }, { run, masking, emit }),
+      }),
+      spent: (path) => spending.within(path),
       emit,
       clock,
       signal,
@@ -146,12 +171,27 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
       ...(options.hashesFiles && { hashFiles: await loadHashFiles(options.cwd) }),
     });
     const { failures, ...end } = endOf(result, log, options);
+    const counted = options.permissions?.counted();
+    if (counted) emit(counted);
+    const open = end.outcome === "waiting" ? waiting() : [];
+    if (open.length > 0) emit({ type: "run.waiting", steps: open.map(({ step }) => step) });
     const spent = { usage, duration: Math.round(clock.monotonic() - started) };
     emit({ type: "run.finished", ...end, ...spent });
     const error = end.error && { error: maskedFailure(end.error, mask) };
     const outputs = maskData(end.outputs, mask.mask) as JsonObject;
+    const budget = limitsSpent(plan.workflows[plan.root]?.limits ?? {}, spending.within(""));
     const masked = failures.map((failure) => maskedFailure(failure, mask));
-    return ok({ run, ...end, outputs, ...error, failures: masked, ...spent, log: log.file });
+    return ok({
+      run,
+      ...end,
+      outputs,
+      ...error,
+      failures: masked,
+      ...spent,
+      ...(budget.length > 0 && { budget }),
+      ...(open.length > 0 && { waiting: open }),
+      log: log.file,
+    });
   } catch (bug) {
     const error: Failure = { kind: "internal", message: bug instanceof Error ? bug.message : String(bug) };
     const duration = Math.round(clock.monotonic() - started);
@@ -166,10 +206,38 @@ export async function runCourse(options: StartOptions, course: Course): Promise<
     });
     throw bug;
   } finally {
-    await marks.reap();
-    log.close();
-    rmSync(tempFolder, { recursive: true, force: true });
+    over.abort();
+    try {
+      await marks.end();
+    } finally {
+      log.close();
+      rmSync(tempFolder, { recursive: true, force: true });
+    }
   }
+}
+
+/** Whether a model was called: what it used counts, also when its reply was discarded. */
+function isModelCall(
+  event: Event,
+): event is Extract<Event, { type: "message" | "model.retry" | "model.failed" } | { how: "summarised" }> {
+  if (event.type === "context.compressed") return event.how === "summarised";
+  return event.type === "message" || event.type === "model.retry" || event.type === "model.failed";
+}
+
+async function openCache(
+  options: StartOptions,
+  { run, masking, emit }: { readonly run: string; readonly masking: Masking; readonly emit: Emit },
+): Promise<Cache> {
+  const { createCache } = await import("./cache.ts");
+  const { plan } = options;
+  const { mask } = masking.mask;
+  return createCache({
+    ...options,
+    run,
+    clock: systemClock,
+    mask: { text: mask, value: (value) => (masking.hasSecrets ? maskData(value, mask) : value) },
+    warn: (message) => emit(warningEvent(message, plan.root, "FLOW8008")),
+  });
 }
 
 function openTempFolder(): Result<string, string> {
@@ -185,7 +253,7 @@ function reader(onEvent: (line: LogLine) => void): (line: string) => void {
   return (line) => onEvent(JSON.parse(line) as LogLine);
 }
 
-const retriedKinds: ReadonlySet<StepKind> = new Set(["run", "agent", "tool"]);
+const retriedKinds: ReadonlySet<StepKind> = new Set(["run", "agent", "tool", "approve"]);
 
 type Ended = Pick<RunEnd, "outcome" | "outputs" | "error" | "exitCode" | "failures">;
 
@@ -206,7 +274,7 @@ function endOf(result: RunResult, log: LogWriter, options: StartOptions): Ended 
   };
 }
 
-function warningEvent(message: string, file: string): Event {
+function warningEvent(message: string, file: string, code: Code = "FLOW8007"): Event {
   const at = { file, line: 1, column: 1, endLine: 1, endColumn: 1 };
-  return { type: "diagnostic", diagnostic: { code: "FLOW8007", severity: "warning", message, at } };
+  return { type: "diagnostic", diagnostic: { code, severity: "warning", message, at } };
 }

@@ -92,7 +92,7 @@ async function misfits(schema: JsonObject, output: string, value: Json): Promise
 }
 
 /** The step a path names, its items and iterations left aside. */
-function stepAt(plan: Plan, path: string): Step | undefined {
+export function stepAt(plan: Plan, path: string): Step | undefined {
   let scope = plan.workflows[plan.root]?.scope;
   let step: Step | undefined;
   for (const part of path.split("/")) {

@@ -72,6 +72,11 @@ export const codes = {
   FLOW6003: "an agent without a prompt",
   FLOW6004: "an agent that may not be used here",
   FLOW6005: "an agent file of another tool",
+  FLOW6006: "a limit on cost without a price",
+  FLOW6007: "a permission rule that never holds",
+  FLOW6008: "a permission rule that cannot be read",
+  FLOW6009: "a model that nobody has",
+  FLOW6010: "a model whose name looks like a typing error",
   FLOW7001: "a required input was not given",
   FLOW7002: "an input that the workflow does not have",
   FLOW7003: "an input of the wrong type",
@@ -82,6 +87,7 @@ export const codes = {
   FLOW8005: "a secret that is not declared",
   FLOW8006: "an expression where a program or code stands",
   FLOW8007: "a secret too short to be masked",
+  FLOW8008: "a cache that cannot be read or written",
   FLOW9001: "not yet available",
 } as const;
 

@@ -11,6 +11,7 @@ import type { Plan, StepKind } from "./plan.ts";
 export type Event =
   | RunEvent
   | StepEvent
+  | ApprovalEvent
   | AgentEvent
   | { readonly type: "diagnostic"; readonly diagnostic: Diagnostic };
 
@@ -44,11 +45,17 @@ export type RunEvent =
       readonly cwd?: string;
       /** The file of replies that stood for every model, relative to the workspace. */
       readonly script?: string;
+      /** The log whose replies stood for every model, relative to the workspace. */
+      readonly replay?: string;
       /** The git commit of the workspace; null outside a repository. */
       readonly commit: string | null;
+      /** What keeps its processes together; absent in logs of older versions. */
+      readonly supervision?: "group" | "namespace";
       readonly digest: string;
       readonly inputs: JsonObject;
       readonly plan: Plan | Blob;
+      /** Approvals given before anything asked for them. */
+      readonly answers?: readonly GivenAnswer[];
     }
   /** The run goes on in the same log, after a crash, a cancel or a failure. What was in force before still is, if absent here. */
   | {
@@ -59,17 +66,25 @@ export type RunEvent =
       readonly workflow: string;
       readonly name: string;
       readonly digest: string;
+      readonly supervision?: "group" | "namespace";
       /** The plan from here on; present when it is not the one before, and then `changes` says how it differs. */
       readonly plan?: Plan | Blob;
       readonly changes?: readonly string[];
       readonly script?: string;
+      readonly replay?: string;
       /** The path from which on everything runs again. */
       readonly from?: string;
       /** Outputs of finished steps that were replaced. */
       readonly set?: readonly SetOutput[];
+      /** Of approvals that were open. */
+      readonly answers?: readonly GivenAnswer[];
       /** Bytes of a line cut off by the crash, which were taken away. */
       readonly torn?: number;
     }
+  /** Nothing can go on before somebody answers: `steps` are the paths of the open approvals. `run.finished` follows. */
+  | { readonly type: "run.waiting"; readonly steps: readonly string[] }
+  /** What the permission rules that somebody wrote decided; one without hits was not needed, or never holds. */
+  | { readonly type: "permissions.counted"; readonly rules: readonly CountedRule[] }
   | {
       readonly type: "run.finished";
       readonly outcome: RunOutcome;
@@ -80,12 +95,50 @@ export type RunEvent =
       readonly exitCode: number;
     };
 
+/** A permission rule as it was written, and the number of verdicts it decided. */
+export interface CountedRule {
+  readonly rule: string;
+  readonly decision: "allow" | "ask" | "deny";
+  readonly layer: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly hits: number;
+}
+
 /** The output `output` of the execution `step`, as a person replaced it. */
 export interface SetOutput {
   readonly step: string;
   readonly output: string;
   readonly value: Json;
 }
+
+/** A question to a person. */
+export interface ApprovalRequest {
+  /** Path of the step that asks. */
+  readonly step: string;
+  readonly question: string;
+  /** JSON Schema of the values that go with a yes. */
+  readonly form?: Json;
+  /** RFC 3339; without an answer until then the step fails. */
+  readonly deadline?: string;
+}
+
+export interface ApprovalAnswer {
+  readonly decision: "approved" | "denied";
+  readonly by: string;
+  /** Empty when nothing was said. */
+  readonly comment: string;
+  /** Fits the form of the request; empty in a denial. */
+  readonly form: JsonObject;
+}
+
+export interface GivenAnswer extends ApprovalAnswer {
+  readonly step: string;
+}
+
+export type ApprovalEvent =
+  | (ApprovalRequest & { readonly type: "approval.requested" })
+  | (GivenAnswer & { readonly type: "approval.given" });
 
 /**
  * What decides whether the recorded end of an execution still holds: 16 hex digits each. `definition` stands for what
@@ -96,8 +149,15 @@ export interface Fingerprint {
   readonly given: string;
 }
 
-/** Why an execution that is in the log runs again. `uncertain`: it was running when the run died. */
-export type Again = "from" | "uncertain" | "undone" | "failed" | "cancelled" | "definition" | "given" | "needs";
+/** Why an execution that is in the log runs again. `uncertain`: it was running when the run died; `waiting`: it waited for an answer. */
+export type Again = "from" | "uncertain" | "waiting" | "undone" | "failed" | "cancelled" | "definition" | "given" | "needs";
+
+/** Why there are no outputs to reuse; `changed` names what differs from the last execution that was kept, `than`. */
+export interface CacheMiss {
+  readonly why: "first" | "changed" | "damaged" | "refresh";
+  readonly changed?: readonly string[];
+  readonly than?: { readonly run: string; readonly stored: string };
+}
 
 /** `step` is the step path: ids joined by `/`, with `[item]` and `#iteration` (`group[2]/ok#3`). */
 export type StepEvent =
@@ -136,6 +196,17 @@ export type StepEvent =
     }
   /** The execution had ended before this resume and did not run again; `end` is the `seq` of its end. */
   | { readonly type: "step.reused"; readonly step: string; readonly end: number }
+  /** Its outputs are those of an earlier execution that was the same by `key`: of the run `run`, kept at `stored`. */
+  | {
+      readonly type: "step.cached";
+      readonly step: string;
+      readonly key: string;
+      readonly run: string;
+      /** RFC 3339. */
+      readonly stored: string;
+    }
+  /** It runs, because nothing was kept under its `key`. */
+  | ({ readonly type: "step.uncached"; readonly step: string; readonly key: string } & CacheMiss)
   /** The `undo` of an execution begins: from here on its end does not count any more. */
   | { readonly type: "step.undo.started"; readonly step: string }
   /** The `undo` of an execution ran, because the scope around it failed or was cancelled. */
@@ -158,6 +229,17 @@ export type StepEvent =
       readonly error?: Failure;
       readonly duration: number;
     };
+
+/** Tokens of a conversation: measured before, estimated after; `limit` is what fits, null where the window is unknown. */
+export interface ContextTokens {
+  readonly before: number;
+  readonly after: number;
+  readonly limit: number | null;
+}
+
+/** The guard rails; `output` is the one that asks for an answer of the right shape and cannot be switched off. */
+export const guardRules = ["repeats", "reads", "errors", "todos", "complexity", "findings", "output"] as const;
+export type GuardRule = (typeof guardRules)[number];
 
 /** Where an agent's event belongs: its step, its own id, the agent run that spawned it, the turn (from 1). */
 export interface AgentRunIds {
@@ -204,13 +286,130 @@ export type AgentEvent =
       readonly stop?: StopReason;
       readonly usage?: Usage;
     })
+  /**
+   * The conversation was made shorter, because it neared the model's window: the messages before `upTo` lost their old
+   * results and thinking. Indexes count the conversation as it was just before; the originals are in the log.
+   */
+  | (TurnIds & {
+      readonly type: "context.compressed";
+      readonly how: "trimmed";
+      readonly tokens: ContextTokens;
+      readonly upTo: number;
+    })
+  /** One message, written by the model, stands for the messages from `from` to before `to`. */
+  | (TurnIds & {
+      readonly type: "context.compressed";
+      readonly how: "summarised";
+      readonly tokens: ContextTokens;
+      readonly from: number;
+      readonly to: number;
+      readonly message: Message;
+      /** sha256 of the request that asked for the summary. */
+      readonly request: string;
+      readonly usage: Usage;
+    })
+  /** A guard rail spoke up; `text` is what the model is told. */
+  | (TurnIds & {
+      readonly type: "guard";
+      readonly rule: GuardRule;
+      /** `hint`: said beside what happened; `refuse`: instead of it; `stop`: the agent run ends. */
+      readonly action: "hint" | "refuse" | "stop";
+      readonly text: string;
+      /** The call it is about: its id, and 16 hex digits that stand for tool and arguments. */
+      readonly call?: string;
+      readonly subject?: string;
+    })
+  /** The step's `check` runs, because the agent says that it is done; `count` is from 1. */
+  | (TurnIds & { readonly type: "check.started"; readonly count: number })
+  | (TurnIds & {
+      readonly type: "check.finished";
+      readonly count: number;
+      /** `broken`: the command could not be run at all. */
+      readonly status: "passed" | "failed" | "broken";
+      /** What it printed, as the model is told it. */
+      readonly text: string;
+      readonly duration: number;
+    })
   /** A piece of a message while it streams. Not logged unless asked for. */
   | (TurnIds & { readonly type: "message.delta"; readonly delta: Delta })
+  /** A model call failed and is made again after `delay`; `attempt` counts the calls of this turn and model, from 2. */
+  | (TurnIds & {
+      readonly type: "model.retry";
+      readonly model: string;
+      readonly provider: string;
+      readonly attempt: number;
+      readonly delay: number;
+      readonly error: Failure;
+      /** What the failed call used: its partial reply is discarded. */
+      readonly usage?: Usage;
+    })
+  /** A model failed and is not asked again; `attempt` is the number of calls that were made. */
+  | (TurnIds & {
+      readonly type: "model.failed";
+      readonly model: string;
+      readonly provider: string;
+      readonly attempt: number;
+      readonly error: Failure;
+      readonly usage?: Usage;
+    })
+  /** The model `from` failed, and the next of its list is asked for the rest of the agent run. */
+  | (TurnIds & {
+      readonly type: "model.fallback";
+      readonly from: string;
+      readonly model: string;
+      readonly provider: string;
+      /** As in `turn.started`, now of the request to `model`. */
+      readonly request: string;
+    })
+  /** Something about the model's provider that a person should know and that changes nothing. */
+  | (TurnIds & { readonly type: "model.warning"; readonly model: string; readonly note: string })
   | (TurnIds & {
       readonly type: "turn.finished";
       readonly stop: StopReason;
       readonly usage: Usage;
       readonly duration: number;
+    })
+  /** Set aside for the model call that follows; sent only where a limit on tokens or cost is in force. */
+  | (TurnIds & {
+      readonly type: "budget.reserved";
+      readonly tokens: number;
+      /** US dollars; null where the price is unknown. */
+      readonly cost: number | null;
+    })
+  /** What that call took, however it ended. */
+  | (TurnIds & {
+      readonly type: "budget.settled";
+      readonly tokens: number;
+      readonly cost: number | null;
+      /** True when the server did not say, so that it is our estimate. */
+      readonly estimated: boolean;
+    })
+  /** A limit that could not pay for the next call: it was not made. */
+  | (TurnIds & {
+      readonly type: "budget.exceeded";
+      readonly limit: "cost" | "tokens";
+      /** Whose limit: `the run`, a step, an agent. */
+      readonly of: string;
+      readonly most: number;
+      /** Null where the price of something that was spent is unknown. */
+      readonly spent: number | null;
+      /** What the call could have taken; null where its price is unknown. */
+      readonly worst: number | null;
+    })
+  /** What the rules say of a call that is about to begin; one that was not allowed has no `tool.started`. */
+  | (TurnIds & {
+      readonly type: "permission.judged";
+      readonly id: string;
+      readonly name: string;
+      /** `ask`: nobody was there to be asked, so it did not go ahead. */
+      readonly decision: "allow" | "ask" | "deny";
+      /** The rule that decided, as it was written, and where. */
+      readonly rule: string;
+      readonly layer: string;
+      readonly file?: string;
+      readonly line?: number;
+      /** The narrowest rules that together would allow it; absent when it is allowed. */
+      readonly toAllow?: readonly string[];
     })
   | (TurnIds & { readonly type: "tool.started"; readonly id: string; readonly name: string; readonly args: Json })
   | (TurnIds & {

@@ -3,7 +3,16 @@ import type { Json } from "./json.ts";
 /** A piece of a message. `raw` is the argument text as the model wrote it; `args` is null when it did not parse. */
 export type Block =
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "thinking"; readonly text: string; readonly signature?: string; readonly field?: string }
+  /** `model`: whose thinking it is; no other model is shown it. */
+  | {
+      readonly type: "thinking";
+      readonly text: string;
+      readonly signature?: string;
+      readonly field?: string;
+      readonly model?: string;
+    }
+  /** `data` is base64. */
+  | { readonly type: "image"; readonly mediaType: string; readonly data: string }
   | { readonly type: "call"; readonly id: string; readonly name: string; readonly args: Json; readonly raw: string }
   | { readonly type: "result"; readonly id: string; readonly blocks: readonly Block[]; readonly error?: boolean };
 

@@ -38,8 +38,8 @@ export interface Workflow {
   readonly secrets: readonly string[];
   readonly limits: Limits;
   readonly expect: { readonly steps: readonly string[]; readonly outputs: readonly string[] };
-  /** Permission rules, MCP servers and custom tools as written, after the schema check. */
-  readonly permissions?: Data;
+  readonly permissions?: RuleData;
+  /** MCP servers and custom tools as written, after the schema check. */
   readonly mcp?: Data;
   readonly tools?: Data;
   readonly scope: Scope;
@@ -116,6 +116,7 @@ export type Body =
       readonly output?: Data;
       readonly models: readonly Template[];
       readonly check?: Check;
+      readonly permissions?: RuleData;
       readonly overrides: Data;
     }
   | {
@@ -192,6 +193,7 @@ export interface Agent {
   readonly prompt?: Template;
   /** Absent: the default tools. */
   readonly tools?: readonly string[];
+  readonly permissions?: RuleData;
   readonly models: readonly Template[];
   readonly output?: Data;
   readonly limits: Limits;
@@ -207,6 +209,12 @@ export interface Agent {
 /** Data as the user wrote it; see {@link Plan} for why it lies below `json`. */
 export interface Data {
   readonly json: Json;
+}
+
+/** Permission rules as written, after the schema check. */
+export interface RuleData extends Data {
+  /** `lines`: the line of each rule, by its place in the block (`Bash`, `Bash/git *`, `deny/0`). */
+  readonly at: { readonly file: string; readonly lines: { readonly [place: string]: number } };
 }
 
 export interface Named<T> {

@@ -62,7 +62,7 @@ export class Pipes {
   #make(): void {
     if (!this.#available) return;
     // A process for each pipe would cost as much as the step itself; most runs need a few, some need thousands.
-    const count = this.#made === 0 ? 8 : 64;
+    const count = Math.min(Math.max(8, this.#made * 2), 512);
     const paths = Array.from({ length: count }, (_, index) => `${this.#prefix}-${this.#made + index}`);
     this.#made += count;
     this.#available = spawnSync("mkfifo", ["-m", "600", ...paths], { stdio: "ignore" }).status === 0;

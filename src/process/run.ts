@@ -1,9 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { Capture, type CaptureOptions, type Captured, type StreamFilter } from "./capture.ts";
 import type { Marks } from "./marks.ts";
+import type { Launch } from "./namespace.ts";
 import type { Pipes } from "./pipes.ts";
-import { type SpawnFailed, explainSpawnError } from "./spawn-error.ts";
-import { type Started, start } from "./start.ts";
+import type { Places } from "./places.ts";
+import { type SpawnFailed, explainSpawnError, whyNotStarted } from "./spawn-error.ts";
+import { type StartOptions, type Started, start } from "./start.ts";
 import { endTree, groupLives } from "./tree.ts";
 import { until, within } from "./until.ts";
 
@@ -20,6 +22,8 @@ export interface ProcessOptions {
   readonly grace?: number;
   /** Those of the run, so that what leaves the process group can be found and ended. */
   readonly marks: Marks;
+  /** What starts the command instead of the marks' own, a sandbox for example. */
+  readonly launch?: Launch;
   /** Bytes of each stream kept in memory. Default 1 MiB. */
   readonly maxBytes?: number;
   readonly spill?: { readonly stdout: string; readonly stderr: string; readonly maxBytes?: number };
@@ -27,6 +31,8 @@ export interface ProcessOptions {
   readonly filter?: () => StreamFilter;
   /** Real pipes instead of Node's sockets, which a process cannot open again as `/dev/stdout`. */
   readonly pipes?: Pipes;
+  /** Where it waits while too many processes run. */
+  readonly places?: Places;
 }
 
 export type ProcessResult = SpawnFailed | Ran;
@@ -57,6 +63,15 @@ const linger = 100;
  * length takes bounded memory. It never rejects for anything the process or the machine does.
  */
 export async function runProcess(options: ProcessOptions): Promise<ProcessResult> {
+  const leave = options.signal?.aborted === true ? undefined : await options.places?.take(options.signal);
+  try {
+    return await runInPlace(options);
+  } finally {
+    leave?.();
+  }
+}
+
+async function runInPlace(options: ProcessOptions): Promise<ProcessResult> {
   const begun = performance.now();
   const streams: CaptureByName = { stdout: capture(options, "stdout"), stderr: capture(options, "stderr") };
   const finish = (): Streams => ({
@@ -71,19 +86,28 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
     stdout: (chunk: Buffer) => streams.stdout.add(chunk),
     stderr: (chunk: Buffer) => streams.stderr.add(chunk),
   };
-  const started = await start({ ...options, env, take });
-  if (started instanceof Error) return explainSpawnError(started, options);
+  const launch = options.launch ?? options.marks.launch;
+  const started = await startBy(launch, { ...options, env, take });
+  if ("kind" in started) return started;
   const running = watch(started, options.stdin);
   const aborted = await exitOrAbort(running, options.signal);
-  if (aborted || !(await leavesNothing(running))) {
+  if (aborted || !(await leavesNothing(running, options.marks))) {
     const hasExited = (): boolean => running.exit !== undefined;
-    await endTree({ pid: running.pid, mark, marks: options.marks, hasExited }, options.grace ?? defaultGrace);
+    const tree = { pid: running.pid, mark, marks: options.marks, isNamespace: launch !== undefined, hasExited };
+    await endTree(tree, options.grace ?? defaultGrace);
   }
   await drain(running, streams);
   const { exit } = running;
   if (aborted || exit === undefined) return { kind: "aborted", ...finish() };
   if (exit.signal !== null) return { kind: "signalled", signal: exit.signal, ...finish() };
   return { kind: "exited", code: exit.code ?? 0, ...finish() };
+}
+
+async function startBy(launch: Launch | undefined, options: StartOptions): Promise<Started | SpawnFailed> {
+  const impossible = launch && whyNotStarted(options);
+  if (impossible) return impossible;
+  const started = await start({ ...options, argv: [...(launch?.prefix ?? []), ...options.argv] });
+  return started instanceof Error ? explainSpawnError(started, options) : started;
 }
 
 function capture(options: ProcessOptions, name: "stdout" | "stderr"): Capture {
@@ -141,9 +165,9 @@ function exitOrAbort(running: Running, signal: AbortSignal | undefined): Promise
 }
 
 /** Whether the process was all there was, or what it left behind finished by itself in a moment. */
-async function leavesNothing(running: Running): Promise<boolean> {
+async function leavesNothing(running: Running, marks: Marks): Promise<boolean> {
   if (!(await within(running.closed, linger))) return false;
-  return until(() => !groupLives(running.pid), linger);
+  return until(async () => !(await groupLives(running.pid, marks)), linger);
 }
 
 /**

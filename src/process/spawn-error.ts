@@ -46,6 +46,14 @@ export function explainSpawnError(error: Error, attempt: SpawnAttempt): SpawnFai
   }
 }
 
+/** Why a command cannot start, known before: the program that is to start it would say so in its own words. */
+export function whyNotStarted(attempt: SpawnAttempt): SpawnFailed | undefined {
+  const file = findProgram(attempt);
+  const code = file === undefined ? "ENOENT" : isDirectory(file) || !isAllowed(file, constants.X_OK) ? "EACCES" : "";
+  if (code === "" && cwdProblem(attempt.cwd) === undefined) return undefined;
+  return explainSpawnError(Object.assign(new Error(code), { code }), attempt);
+}
+
 const shortage = {
   EAGAIN: "no more processes are allowed",
   EMFILE: "too many files are open",

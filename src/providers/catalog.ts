@@ -3,97 +3,124 @@ import { isJsonObject, own } from "../model/json.ts";
 import { nearest } from "../model/names.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
+import { type Endpoint, type Quirks, customParallel, endpoints, plainQuirks } from "./endpoints.ts";
+import { type KnownModel, type Price, knownModels } from "./known-models.ts";
 
-/** What `model:` names: a script, a provider's model, or a model on a server of the user's own. */
-export type ModelChoice =
-  /** `path` is relative to the workflow file. */
-  | { readonly provider: "scripted"; readonly id: string; readonly path: string }
-  /** `name` is the model's name on the wire; `key` the variable that holds the key, absent when none is sent. */
-  | {
-      readonly provider: "openai";
-      readonly id: string;
-      readonly name: string;
-      readonly baseUrl: string;
-      readonly key?: string;
-      /** True for a server named by `base-url`: no ambient key is sent to it, and it gets the plainest dialect. */
-      readonly custom: boolean;
-    };
-
-interface Endpoint {
-  readonly baseUrl: string;
-  readonly key: string;
+/** Providers and models a workflow may name: the built-in tables, and what a configuration adds to them. */
+export interface Catalog {
+  readonly providers: { readonly [name: string]: Endpoint };
+  /** By `provider/name`. */
+  readonly models: { readonly [id: string]: KnownModel };
 }
 
-/** Providers a `provider/model` id may name today. */
-const endpoints: { readonly [provider: string]: Endpoint } = {
-  openai: { baseUrl: "https://api.openai.com/v1", key: "OPENAI_API_KEY" },
-};
+export const builtInCatalog: Catalog = { providers: endpoints, models: knownModels };
 
-/** Providers that are designed and not built; their servers that speak OpenAI's protocol are reachable by `base-url`. */
-const laterProviders: readonly string[] = [
-  "anthropic",
-  "deepseek",
-  "groq",
-  "zhipu",
-  "qwen",
-  "moonshot",
-  "ollama",
-  "vllm",
-  "lmstudio",
-  "openrouter",
-];
+/** What `model:` names: a script, or a model on somebody's server. */
+export type ModelChoice =
+  /** `path` is relative to the workflow file. */
+  { readonly kind: "scripted"; readonly id: string; readonly path: string } | ServerModel;
 
-/** Variables that hold a provider's key: no step, tool or agent's shell ever sees them. */
-export const providerKeyNames: readonly string[] = [
-  "ANTHROPIC_API_KEY",
-  "ANTHROPIC_AUTH_TOKEN",
-  "DASHSCOPE_API_KEY",
-  "DEEPSEEK_API_KEY",
-  "GROQ_API_KEY",
-  "LMSTUDIO_API_KEY",
-  "MOONSHOT_API_KEY",
-  "OLLAMA_API_KEY",
-  "OPENAI_ADMIN_KEY",
-  "OPENAI_API_KEY",
-  "OPENROUTER_API_KEY",
-  "ZAI_API_KEY",
-  "ZHIPU_API_KEY",
-];
+export interface ServerModel {
+  readonly kind: "server";
+  /** As the workflow names it, and the log. */
+  readonly id: string;
+  /** The provider's name in the catalog; `custom` for a server named by `base-url`. */
+  readonly provider: string;
+  /** The model's name on the wire. */
+  readonly name: string;
+  readonly protocol: Endpoint["protocol"];
+  readonly baseUrl: string;
+  /** The variable that holds the key; absent when none is sent. */
+  readonly key?: string;
+  readonly keyOptional: boolean;
+  readonly local: boolean;
+  readonly parallel: number;
+  readonly quirks: Quirks;
+  readonly known: KnownModel;
+}
 
-/** Reads a `model:` value: `provider/model`, `scripted/PATH`, or `{ id, base-url, key: ENV_NAME }`. */
-export function parseModel(model: Json): Result<ModelChoice, string> {
-  if (typeof model === "string") return parseModelId(model);
+/** Reads a `model:` value: `provider/model`, `scripted/PATH`, or `{ id, base-url, key: ENV_NAME, price }`. */
+export function parseModel(model: Json, catalog: Catalog = builtInCatalog): Result<ModelChoice, string> {
+  if (typeof model === "string") return parseModelId(model, catalog);
   if (!isJsonObject(model)) return err("a model is `provider/name`, or a map of `id`, `base-url` and `key`");
   const id = own(model, "id");
   const baseUrl = own(model, "base-url");
   const key = own(model, "key");
+  const written = priceOf(own(model, "price"));
   if (typeof id !== "string" || id === "") return err("`model.id` is missing");
-  if (baseUrl === undefined) return key === undefined ? parseModelId(id) : err("`model.key` needs `model.base-url`");
+  if (baseUrl === undefined) {
+    if (key !== undefined) return err("`model.key` needs `model.base-url`");
+    const choice = parseModelId(id, catalog);
+    if (!choice.ok || choice.value.kind === "scripted" || written === undefined) return choice;
+    return ok({ ...choice.value, known: { ...choice.value.known, price: written } });
+  }
   if (typeof baseUrl !== "string" || !isHttpUrl(baseUrl)) return err("`model.base-url` is not an http or https URL");
   if (key !== undefined && (typeof key !== "string" || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)))
     return err("`model.key` is the name of an environment variable, never the key itself");
-  return ok({ provider: "openai", id, name: id, baseUrl, custom: true, ...(key === undefined ? {} : { key }) });
+  return ok({
+    kind: "server",
+    id,
+    provider: "custom",
+    name: id,
+    protocol: "openai",
+    baseUrl,
+    ...(key !== undefined && { key }),
+    keyOptional: false,
+    local: false,
+    parallel: customParallel,
+    quirks: plainQuirks,
+    known: written === undefined ? {} : { price: written },
+  });
 }
 
 /** `openai/gpt-4o-mini`, `scripted/replies.yaml`. The error says what is known, and what was probably meant. */
-export function parseModelId(id: string): Result<ModelChoice, string> {
+function parseModelId(id: string, { providers, models }: Catalog): Result<ModelChoice, string> {
   const slash = id.indexOf("/");
   const provider = id.slice(0, Math.max(slash, 0));
   const name = id.slice(slash + 1);
   if (provider === "" || name === "")
     return err(`\`${id}\` is not a model: write \`provider/name\`, such as \`openai/gpt-4o-mini\``);
-  if (provider === "scripted") return ok({ provider, id, path: name });
-  const endpoint = Object.hasOwn(endpoints, provider) ? endpoints[provider] : undefined;
-  if (endpoint !== undefined) return ok({ provider: "openai", id, name, custom: false, ...endpoint });
-  if (laterProviders.includes(provider))
-    return err(
-      `the provider \`${provider}\` is not yet available; its OpenAI-compatible server is reachable with \`model: { id, base-url, key }\``,
-    );
-  const known = ["scripted", ...Object.keys(endpoints)];
-  const near = nearest(provider, [...known, ...laterProviders]);
+  if (provider === "scripted") return ok({ kind: "scripted", id, path: name });
+  const endpoint = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
+  if (endpoint !== undefined) {
+    const known = Object.hasOwn(models, id) ? models[id] : undefined;
+    const { keyOptional = false, local = false, ...rest } = endpoint;
+    return ok({ kind: "server", id, provider, name, ...rest, keyOptional, local, known: known ?? {} });
+  }
+  const names = ["scripted", ...Object.keys(providers)];
+  const near = nearest(provider, names);
   return err(
-    `there is no provider \`${provider}\`${near === undefined ? `; known: ${known.join(", ")}` : `; did you mean \`${near}\`?`}`,
+    `there is no provider \`${provider}\`${near === undefined ? `; known: ${names.join(", ")}` : `; did you mean \`${near}\`?`}`,
   );
+}
+
+/** The listed model that somebody who wrote `id` probably meant: a name that differs by little, and is not newer. */
+export function likelyModel(id: string, { models }: Catalog = builtInCatalog): string | undefined {
+  if (Object.hasOwn(models, id)) return undefined;
+  const near = nearest(id, Object.keys(models));
+  // Names of models differ in their numbers: only a slip among letters is one.
+  const digits = (text: string): string => text.replaceAll(/\D/g, "");
+  return near !== undefined && digits(near) === digits(id) ? near : undefined;
+}
+
+/** A `price` as a workflow or a configuration gives it: US dollars for a million tokens. */
+export function priceOf(value: Json | undefined): Price | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const [input, output] = [amountAt(value, "input"), amountAt(value, "output")];
+  if (input === undefined || output === undefined) return undefined;
+  const cacheRead = amountAt(value, "cache-read");
+  const cacheWrite = amountAt(value, "cache-write");
+  return {
+    input,
+    output,
+    ...(cacheRead !== undefined && { cacheRead }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
+  };
+}
+
+function amountAt(object: JsonObject, key: string): number | undefined {
+  const value = own(object, key);
+  return typeof value === "number" && value >= 0 && value < Infinity ? value : undefined;
 }
 
 function isHttpUrl(text: string): boolean {
@@ -108,32 +135,8 @@ export function keyFor(
   choice: ModelChoice,
   env: { readonly [name: string]: string | undefined },
 ): Result<string | undefined, string> {
-  if (choice.provider === "scripted" || choice.key === undefined) return ok(undefined);
+  if (choice.kind === "scripted" || choice.key === undefined) return ok(undefined);
   const key = Object.hasOwn(env, choice.key) ? env[choice.key]?.trim() : undefined;
-  return key === undefined || key === "" ? err(choice.key) : ok(key);
-}
-
-/** The variables that models take their keys from (`model.key`), wherever in a plan or in inputs such a model is. */
-export function namedKeys(root: Json): string[] {
-  const found: string[] = [];
-  const open: Json[] = [root];
-  for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    if (typeof value !== "object" || value === null) continue;
-    for (const inner of Object.values(value)) if (typeof inner === "object" && inner !== null) open.push(inner);
-    if (!isJsonObject(value)) continue;
-    const model = own(value, "type") === "map" ? constants(own(value, "entries")) : value;
-    const key = Object.hasOwn(model, "base-url") ? own(model, "key") : undefined;
-    if (typeof key === "string") found.push(key);
-  }
-  return found;
-}
-
-/** The constant entries of a model that has expressions beside them. */
-function constants(entries: Json | undefined): JsonObject {
-  const list = Array.isArray(entries) ? entries.filter(isJsonObject) : [];
-  return Object.fromEntries(
-    list.flatMap(({ name, value }) =>
-      typeof name === "string" ? [[name, isJsonObject(value) ? (own(value, "json") ?? null) : null]] : [],
-    ),
-  );
+  if (key !== undefined && key !== "") return ok(key);
+  return choice.keyOptional ? ok(undefined) : err(choice.key);
 }

@@ -1,9 +1,10 @@
 import type { JsonObject } from "../model/json.ts";
 import { own } from "../model/json.ts";
-import type { StopReason, Usage } from "../model/message.ts";
+import type { StopReason } from "../model/message.ts";
 import type { ModelDelta } from "../model/ports.ts";
 import { countAt, objectAt, objectsAt, textAt } from "./fields.ts";
 import { CallPieces } from "./openai-calls.ts";
+import type { Tokens } from "./usage.ts";
 
 /** Fields in which servers of this protocol send reasoning; the first that is not empty is taken. */
 const reasoningFields: readonly string[] = ["reasoning_content", "reasoning", "reasoning_text"];
@@ -16,8 +17,8 @@ export class ChunkReader {
   readonly #calls: CallPieces;
   #finish = "";
   #refused = false;
-  #usage: Usage | undefined;
-  #length = 0;
+  #usage: Tokens | undefined;
+  #text: string[] = [];
 
   /** `idPrefix` makes ids for calls that came without one. */
   constructor(idPrefix: string) {
@@ -34,13 +35,18 @@ export class ChunkReader {
   }
 
   /** Undefined when the server reported none that can be true. */
-  get usage(): Usage | undefined {
+  get usage(): Tokens | undefined {
     return this.#usage;
   }
 
-  /** Characters received, for an estimate. */
-  get length(): number {
-    return this.#length;
+  /** The finish reason as it came. */
+  get finish(): string {
+    return this.#finish;
+  }
+
+  /** Everything received, for an estimate. */
+  get text(): string {
+    return this.#text.join("");
   }
 
   /** The deltas of one chunk. Only the first choice counts; more are never asked for. */
@@ -68,7 +74,7 @@ export class ChunkReader {
   }
 
   #counted(deltas: ModelDelta[]): ModelDelta[] {
-    for (const delta of deltas) this.#length += "text" in delta ? delta.text.length : 0;
+    for (const delta of deltas) if ("text" in delta) this.#text.push(delta.text);
     return deltas;
   }
 }
@@ -78,8 +84,8 @@ function thinkingIn(delta: JsonObject): ModelDelta[] {
   return field === undefined ? [] : [{ type: "thinking", text: textAt(delta, field), field }];
 }
 
-/** The parts of {@link Usage} are disjoint, the server's are not. Numbers that cannot be true make it undefined. */
-function usageOf(usage: JsonObject): Usage | undefined {
+/** The parts of {@link Tokens} are disjoint, the server's are not. Numbers that cannot be true make it undefined. */
+function usageOf(usage: JsonObject): Tokens | undefined {
   const prompt = countAt(usage, "prompt_tokens");
   const output = countAt(usage, "completion_tokens");
   if (prompt === undefined || output === undefined || prompt + output === 0) return undefined;
@@ -88,5 +94,5 @@ function usageOf(usage: JsonObject): Usage | undefined {
   const cacheRead = Math.min(cached, prompt);
   const thought = countAt(objectAt(usage, "completion_tokens_details"), "reasoning_tokens") ?? 0;
   const reasoning = Math.min(thought, output);
-  return { input: prompt - cacheRead, output, cacheRead, cacheWrite: 0, reasoning, estimated: false, cost: null };
+  return { input: prompt - cacheRead, output, cacheRead, cacheWrite: 0, reasoning };
 }

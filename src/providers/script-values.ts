@@ -8,7 +8,7 @@ import { err, ok, unreachable } from "../model/result.ts";
 import type { ScriptValue } from "./script.ts";
 
 /** What the expressions of a turn see of the conversation so far; the names are those of `scriptContexts`. */
-export function scriptScope(messages: readonly Message[]): Scope {
+export function scriptScope(messages: readonly Message[], earlier = 0): Scope {
   const last = messages.at(-1)?.blocks ?? [];
   const prompt = messages.find(({ role }) => role === "user")?.blocks ?? [];
   const names = new Map(
@@ -18,7 +18,7 @@ export function scriptScope(messages: readonly Message[]): Scope {
     if (block.type !== "result") return [];
     return [{ name: names.get(block.id) ?? "", text: textOf(block.blocks), error: block.error === true }];
   });
-  const turn = messages.filter(({ role }) => role === "assistant").length + 1;
+  const turn = earlier + messages.filter(({ role }) => role === "assistant").length + 1;
   return { contexts: { message: textOf(last), prompt: textOf(prompt), results, turn } };
 }
 

@@ -13,6 +13,7 @@ import { err, ok } from "../model/result.ts";
 import { locate } from "../source/document.ts";
 import type { MapEntry, MapNode, ScalarNode, SourceDocument, SourceNode } from "../source/document.ts";
 import { parseSource } from "../source/parse.ts";
+import type { Price } from "./known-models.ts";
 
 /**
  * A script: what the models of a run say, turn by turn. The file format is described in docs/scripted.md.
@@ -31,6 +32,13 @@ export interface Script {
   /** Turns by step path (with or without its `[item]` and `#iteration`); these win over `agents`. */
   readonly steps: ReadonlyMap<string, readonly ScriptTurn[]>;
   readonly agents: ReadonlyMap<string, readonly ScriptTurn[]>;
+  /** What the model is said to cost; nothing when absent. */
+  readonly price?: Price;
+  /** Tokens of the context window, and of the longest reply; unknown when absent. */
+  readonly window?: number;
+  readonly maxOutput?: number;
+  /** Whether an agent without tools answers by JSON schema and not by `finish`. */
+  readonly jsonSchema: boolean;
 }
 
 export interface ScriptTurn {
@@ -50,7 +58,7 @@ export interface ScriptTurn {
 }
 
 export type ScriptError = (typeof scriptErrors)[number];
-const scriptErrors = ["timeout", "malformed", "cut"] as const;
+const scriptErrors = ["timeout", "malformed", "cut", "overflow", "unreachable"] as const;
 
 export interface ScriptCall {
   readonly name: string;
@@ -81,7 +89,8 @@ export function loadScript(bytes: Uint8Array, file: string): Result<Script, read
   return reader.problems.length > 0 ? err(reader.problems.sort((a, b) => bySpan(a.at, b.at))) : ok(script);
 }
 
-const rootKeys = ["agents", "steps"];
+const rootKeys = ["agents", "json-schema", "max-output", "price", "steps", "window"];
+const priceKeys = ["cache-read", "cache-write", "input", "output"];
 const turnKeys = ["calls", "chunk", "delay", "error", "stop", "text", "usage", "when"];
 const callKeys = ["args", "name", "raw"];
 const usageKeys = ["cache-read", "cache-write", "input", "output", "reasoning"];
@@ -99,9 +108,44 @@ class ScriptReader {
   script(): Script {
     const { file, root } = this.#document;
     const map = this.#map(root, rootKeys, "a script");
-    if (map !== undefined && map.entries.length === 0)
+    if (map !== undefined && map.entries.every(({ key }) => key === "price"))
       this.#report("FLOW2003", root.at, "a script needs `agents` or `steps`");
-    return { file, steps: this.#lists(map, "steps"), agents: this.#lists(map, "agents") };
+    const price = find(map, "price")?.value;
+    return {
+      file,
+      steps: this.#lists(map, "steps"),
+      agents: this.#lists(map, "agents"),
+      ...optional("price", price && this.#price(price)),
+      ...optional("window", this.#count(find(map, "window")?.value, { name: "`window`", least: 1 })),
+      ...optional("maxOutput", this.#count(find(map, "max-output")?.value, { name: "`max-output`", least: 1 })),
+      jsonSchema: this.#flag(find(map, "json-schema")?.value),
+    };
+  }
+
+  #flag(node: SourceNode | undefined): boolean {
+    if (node !== undefined && !(node.kind === "scalar" && typeof node.value === "boolean"))
+      this.#report("FLOW2001", node.at, "`json-schema` must be true or false");
+    return node?.kind === "scalar" && node.value === true;
+  }
+
+  #price(node: SourceNode): Price {
+    const map = this.#map(node, priceKeys, "`price`");
+    const amount = (key: string): number | undefined => {
+      const given = find(map, key)?.value;
+      if (given === undefined) return undefined;
+      const value = given.kind === "scalar" ? given.value : undefined;
+      if (typeof value === "number" && value >= 0 && value < Infinity) return value;
+      return this.#wrong(given, `\`${key}\` must be US dollars for a million tokens`);
+    };
+    for (const key of ["input", "output"])
+      if (map !== undefined && find(map, key) === undefined)
+        this.#report("FLOW2003", node.at, `a \`price\` needs \`${key}\``);
+    return {
+      input: amount("input") ?? 0,
+      output: amount("output") ?? 0,
+      ...optional("cacheRead", amount("cache-read")),
+      ...optional("cacheWrite", amount("cache-write")),
+    };
   }
 
   #lists(map: MapNode | undefined, key: string): Map<string, readonly ScriptTurn[]> {

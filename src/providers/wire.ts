@@ -1,46 +1,58 @@
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** One HTTP call as seen below the SDK, which hides silence, comments, the closing mark and who aborted. */
+/** One HTTP call as seen below the SDK, which hides silence, comments, the closing mark, sizes and who aborted. */
 export interface Wire {
   readonly fetch: Fetch;
-  /** Aborted by the caller or by silence. */
+  /** Aborted by the caller, by silence, or by a reply that cannot be read. */
   readonly signal: AbortSignal;
   /** True once the line `data: [DONE]` has come. */
   done(): boolean;
-  interrupted(): "cancelled" | "idle" | undefined;
+  interrupted(): Interruption | undefined;
   /** Ends the call if it is still open. */
   close(): void;
 }
+
+/** Why a call was broken off on our side. */
+export type Interruption = "cancelled" | "idle" | Unreadable;
+/** `encoding`: it is not UTF-8. */
+type Unreadable = "long event" | "large" | "encoding";
 
 export interface WireOptions {
   readonly fetch: Fetch;
   readonly signal: AbortSignal;
   /** Milliseconds. Any byte is life, comments included. */
   readonly idleTimeout: number;
-  /** False: no Authorization header is sent. */
-  readonly withKey: boolean;
+  /** Names of the headers that may be sent beside those every server needs, in lower case. */
+  readonly headers: readonly string[];
 }
 
-/** What a model server needs. The SDK also sends headers it finds in the environment; they go nowhere. */
+/** Bytes of one event, which the SDKs keep until it ends, and of one reply; no honest server comes near. */
+export const maxEvent: number = 4 * 1024 * 1024;
+export const maxReply: number = 64 * 1024 * 1024;
+
+/** What a model server needs. The SDKs also send headers they find in the environment; they go nowhere. */
 const headerNames: readonly string[] = ["accept", "content-type", "user-agent"];
 
-export function openWire({ fetch, signal, idleTimeout, withKey }: WireOptions): Wire {
+export function openWire({ fetch, signal, idleTimeout, headers: allowed }: WireOptions): Wire {
   const closing = new AbortController();
   const both = AbortSignal.any([signal, closing.signal]);
-  const seen = doneWatch();
-  let idle = false;
-  const timer = setTimeout(() => {
-    idle = true;
+  const lines = lineWatch();
+  let broken: Interruption | undefined;
+  const breakOff = (why: Interruption): void => {
+    broken ??= why;
     closing.abort();
-  }, idleTimeout);
+  };
+  const timer = setTimeout(() => breakOff("idle"), idleTimeout);
 
   const watch = (body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> =>
     body.pipeThrough(
       new TransformStream({
         transform(bytes: Uint8Array<ArrayBuffer>, stream) {
           timer.refresh();
-          seen.read(bytes);
-          stream.enqueue(bytes);
+          const unreadable = lines.read(bytes);
+          if (unreadable === undefined) return stream.enqueue(bytes);
+          breakOff(unreadable);
+          stream.error(new Error(unreadable));
         },
       }),
     );
@@ -48,7 +60,7 @@ export function openWire({ fetch, signal, idleTimeout, withKey }: WireOptions): 
   const watchedFetch: Fetch = async (input, init) => {
     const headers = new Headers();
     const given = new Headers(init?.headers);
-    for (const name of withKey ? [...headerNames, "authorization"] : headerNames) {
+    for (const name of [...headerNames, ...allowed]) {
       const value = given.get(name);
       if (value !== null) headers.set(name, value);
     }
@@ -63,8 +75,8 @@ export function openWire({ fetch, signal, idleTimeout, withKey }: WireOptions): 
   return {
     fetch: watchedFetch,
     signal: both,
-    done: () => seen.done(),
-    interrupted: () => (idle ? "idle" : signal.aborted ? "cancelled" : undefined),
+    done: () => lines.done(),
+    interrupted: () => broken ?? (signal.aborted ? "cancelled" : undefined),
     close() {
       clearTimeout(timer);
       closing.abort();
@@ -72,21 +84,41 @@ export function openWire({ fetch, signal, idleTimeout, withKey }: WireOptions): 
   };
 }
 
-/** Finds the line `data: [DONE]` in pieces of any size; only the start of each line is kept. */
-function doneWatch(): { read(bytes: Uint8Array): void; done(): boolean } {
+/** Follows the lines of a reply that comes in pieces of any size; only the start of each is kept. */
+function lineWatch(): { read(bytes: Uint8Array): Unreadable | undefined; done(): boolean } {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   const mark = /^data: ?\[DONE\]/;
   const keep = "data: [DONE]".length;
-  let line = "";
+  let start = "";
+  let line = 0;
+  let event = 0;
+  let total = 0;
   let done = false;
   return {
     read(bytes) {
-      const [first = "", ...rest] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-        .toString("latin1")
-        .split(/[\r\n]/);
-      for (const piece of [`${line}${first}`, ...rest]) {
-        line = piece.slice(0, keep);
-        done ||= mark.test(line);
+      total += bytes.length;
+      if (total > maxReply) return "large";
+      let text: string;
+      try {
+        text = decoder.decode(bytes, { stream: true });
+      } catch {
+        return "encoding";
       }
+      for (const [index, piece] of text.split(/\r\n|[\r\n]/).entries()) {
+        if (index > 0) {
+          // An empty line ends the event.
+          if (line === 0) event = 0;
+          line = 0;
+          start = "";
+        }
+        line += piece.length;
+        // In characters: it may have some more bytes than that, which is as safe.
+        event += piece.length;
+        if (event > maxEvent) return "long event";
+        if (start.length < keep) start += piece.slice(0, keep);
+        done ||= mark.test(start);
+      }
+      return undefined;
     },
     done: () => done,
   };

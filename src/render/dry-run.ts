@@ -1,20 +1,55 @@
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
 import type { Agent, Plan, Scope, Step, Template } from "../model/plan.ts";
 import { visible } from "./display.ts";
+import type { Spendings, StepWorst, WorstCase } from "../model/worst-case.ts";
+import { count, money } from "./words.ts";
 import { textGraph } from "./graph/text.ts";
 
-/** What a run would start with: the graph, its inputs, and for each agent step the agent, its models and tools. */
-export function renderDryRun(plan: Plan, inputs: JsonObject, script: string | undefined): string {
+/** What a run would start with, and what it could take. */
+export interface DryRun {
+  readonly plan: Plan;
+  readonly inputs: JsonObject;
+  readonly script: string | undefined;
+  readonly worst: WorstCase;
+}
+
+/** The graph, the inputs, for each agent step the agent, its models, its tools and the most it can take, and that of the run. */
+export function renderDryRun({ plan, inputs, script, worst }: DryRun): string {
   const given = Object.entries(inputs).map(([name, value]) => `  ${name}: ${visible(JSON.stringify(value))}`);
   const agents = agentSteps(plan).map(({ path, agent, models, tools }) => {
     const model = script === undefined ? (models.length === 0 ? "no model" : models.join(", ")) : `script ${script}`;
-    return `  ${path}: agent ${visible(agent.name)}, ${visible(model)}, tools ${visible(tools)}`;
+    const most = worst.steps.find((step) => step.path === path);
+    const line = `  ${path}: agent ${visible(agent.name)}, ${visible(model)}, tools ${visible(tools)}`;
+    return most === undefined ? line : `${line}\n    ${stepWorst(most)}`;
   });
-  const parts = [textGraph(plan).trimEnd(), section("inputs", given), section("agents", agents), "nothing was run"];
+  const whole = agents.length === 0 ? "" : section("at most", [`  ${spendings(worst.run)}`]);
+  const parts = [
+    textGraph(plan).trimEnd(),
+    section("inputs", given),
+    section("agents", agents),
+    whole,
+    "nothing was run",
+  ];
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
 
-export function dryRunJson(plan: Plan, inputs: JsonObject, script: string | undefined): Json {
+function stepWorst({ calls, runs, ...most }: StepWorst): string {
+  const often = "unbounded" in runs ? `, ${runs.unbounded}` : runs.most === 1 ? "" : ` × ${runs.most} agent runs`;
+  const each = "unbounded" in calls ? `any number of calls (${calls.unbounded})` : `${calls.most} calls`;
+  return `at most ${each}${often}: ${spendings(most)}`;
+}
+
+/** Nobody is told a number that is none. */
+function spendings({ tokens, cost }: Spendings): string {
+  const shown = "unbounded" in tokens ? "" : `${count(tokens.most)} tokens`;
+  const price = "unbounded" in cost ? "" : money(cost.most);
+  if (shown !== "" && price !== "") return `${shown}, ${price}`;
+  const why = "unbounded" in tokens ? tokens.unbounded : "unbounded" in cost ? cost.unbounded : "";
+  if (shown === "" && price === "") return `unbounded: ${why}`;
+  return shown === "" ? `${price}; tokens are unbounded: ${why}` : `${shown}; the cost is unbounded: ${why}`;
+}
+
+export function dryRunJson({ plan, inputs, script, worst }: DryRun): Json {
   return {
     schemaVersion: 1,
     workflow: plan.root,
@@ -25,8 +60,14 @@ export function dryRunJson(plan: Plan, inputs: JsonObject, script: string | unde
       agent: agent.name,
       models: script === undefined ? models : [`script ${script}`],
       tools,
+      worst: worstJson(worst.steps.find((step) => step.path === path)),
     })),
+    worst: worstJson(worst.run),
   };
+}
+
+function worstJson(worst: StepWorst | Spendings | undefined): Json {
+  return worst === undefined ? null : (JSON.parse(JSON.stringify(worst)) as Json);
 }
 
 function section(title: string, lines: readonly string[]): string {

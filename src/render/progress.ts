@@ -1,4 +1,4 @@
-import type { Again, AgentEvent, Event, RunEvent, StepEvent } from "../model/event.ts";
+import type { Again, AgentEvent, ApprovalEvent, CacheMiss, CountedRule, Event, RunEvent, StepEvent } from "../model/event.ts";
 import { addUsage, type Block, noUsage, type Usage } from "../model/message.ts";
 import type { Failure, SeenValue, SkipReason, StepOutcome } from "../model/outcome.ts";
 import { unreachable } from "../model/result.ts";
@@ -63,25 +63,44 @@ function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usag
   switch (event.type) {
     case "run.started":
     case "run.resumed":
+    case "run.waiting":
+    case "permissions.counted":
     case "run.finished":
-      return sayRun(event);
+      return sayRun(event, verbose);
     case "step.ready":
     case "step.started":
     case "step.attempt.started":
     case "step.attempt.finished":
     case "step.retrying":
     case "step.reused":
+    case "step.cached":
+    case "step.uncached":
     case "step.undo.started":
     case "step.undone":
     case "step.skipped":
     case "step.finished":
       return sayStep(event, usage.get(event.step));
+    case "approval.requested":
+    case "approval.given":
+      return [[event.step, approvalText(event)]];
+    case "context.compressed":
+    case "guard":
+    case "check.started":
+    case "check.finished":
     case "agent.started":
     case "agent.finished":
     case "turn.started":
     case "message":
     case "message.delta":
+    case "model.retry":
+    case "model.failed":
+    case "model.fallback":
+    case "model.warning":
+    case "budget.reserved":
+    case "budget.settled":
+    case "budget.exceeded":
     case "turn.finished":
+    case "permission.judged":
     case "tool.started":
     case "tool.finished":
       return sayAgent(event, verbose);
@@ -94,7 +113,7 @@ function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usag
   }
 }
 
-function sayRun(event: RunEvent): Said[] {
+function sayRun(event: RunEvent, verbose: number): Said[] {
   if (event.type === "run.started") {
     const root = "blob" in event.plan ? undefined : event.plan.workflows[event.plan.root];
     const steps =
@@ -104,7 +123,10 @@ function sayRun(event: RunEvent): Said[] {
     return [["run", `${event.run} ${event.workflow}${steps}`]];
   }
   if (event.type === "run.resumed") return sayResumed(event);
-  const why = event.error === undefined ? "" : `: ${failureText(event.error)}`;
+  if (event.type === "run.waiting") return [["run", `waits for an answer: ${event.steps.slice(0, 10).join(", ")}`]];
+  if (event.type === "permissions.counted") return verbose < 1 ? [] : event.rules.map((rule) => ["run", countText(rule)]);
+  // A step has told its own failure.
+  const why = event.error === undefined || event.error.step !== undefined ? "" : `: ${failureText(event.error)}`;
   return [["run", `${outcomeWord(event.outcome)} ${duration(event.duration)}${spent(event.usage)}${why}`]];
 }
 
@@ -131,30 +153,63 @@ function sayStep(event: StepEvent, usage: Usage | undefined): Said[] {
       // An agent step says who it is in `agent.started`; a `set` step has ended as soon as it has begun.
       return event.kind === "agent" || event.kind === "set" ? [] : [[step, `start ${event.kind}`]];
     case "step.attempt.started":
+      if (event.again === "waiting") return [[step, "still waits for an answer"]];
       return event.again === undefined ? [] : [[step, `runs again: ${againText(event.again)}`]];
     case "step.attempt.finished":
-      if (event.outcome === "success") return [];
-      return [[step, `attempt ${event.attempt} ${outcomeWord(event.outcome)}${because(event.error)}`]];
+      // The last failure is told by the step, those before it by their retries.
+      return [];
     case "step.retrying":
-      return [[step, `retry ${event.attempt - 1} in ${duration(event.delay)}`]];
+      return [
+        [step, `attempt ${event.attempt - 1} failed${because(event.error)}; the next in ${duration(event.delay)}`],
+      ];
     case "step.reused":
       return [[step, `reused: its end is line ${event.end} of the log`]];
+    case "step.cached":
+      return [[step, `cached: run ${event.run} executed the same`]];
+    case "step.uncached":
+      return event.why === "first" ? [] : [[step, `not cached: ${missText(event)}`]];
     case "step.undo.started":
       return [];
     case "step.undone":
       return [[step, `undone: ${outcomeWord(event.outcome)}${because(event.error)} ${duration(event.duration)}`]];
     case "step.skipped":
-      return [[step, `skipped: ${skipText(event.reason)}`]];
+      return [[step, `skipped: ${shortSkipText(event.reason)}`]];
     case "step.finished": {
       const spending = usage === undefined ? "" : spent(usage);
       const passed = event.outcome === event.conclusion ? "" : " (the run goes on: continue-on-error)";
-      const words = event.outcome === "failure" ? `failed${because(event.error)}` : outcomeWord(event.outcome);
+      const words = event.outcome === "failure" ? `failed${becauseOf(step, event.error)}` : outcomeWord(event.outcome);
       const took = ` ${duration(event.duration)}${spending}`;
       return [[step, event.outcome === "success" ? words + took : `${words}${passed}${took}`]];
     }
     default:
       return unreachable(event);
   }
+}
+
+/** Why a step with `cache` had to run. */
+export function missText({ why, changed = [] }: CacheMiss): string {
+  switch (why) {
+    case "first":
+      return "nothing was kept of it";
+    case "changed":
+      return changed.length === 0 ? "what was kept is gone" : `${changed.join(", ")} changed`;
+    case "damaged":
+      return "what was kept cannot be read";
+    case "refresh":
+      return "--no-cache";
+    default:
+      return unreachable(why);
+  }
+}
+
+/** A question, or its answer and who gave it. */
+export function approvalText(event: ApprovalEvent): string {
+  if (event.type === "approval.requested") {
+    const until = event.deadline === undefined ? "" : ` (until ${event.deadline})`;
+    return `asks: ${text(event.question)}${until}`;
+  }
+  const comment = event.comment === "" ? "" : `: ${text(event.comment)}`;
+  return `${event.decision} by ${text(event.by)}${comment}`;
 }
 
 /** Why an execution that is in the log runs again. */
@@ -164,6 +219,8 @@ export function againText(why: Again): string {
       return "asked for by --from";
     case "uncertain":
       return "uncertain, it was running when the run died";
+    case "waiting":
+      return "it waited for an answer";
     case "undone":
       return "it was undone";
     case "failed":
@@ -203,10 +260,30 @@ function sayAgent(event: AgentEvent, verbose: number): Said[] {
       return verbose < 2
         ? []
         : event.message.blocks.map((block) => [step, `${event.message.role}: ${blockText(block)}`]);
+    case "model.retry":
+      return [[step, `${event.model} again in ${duration(event.delay)}: ${text(event.error.message)}`]];
+    case "model.failed":
+      return [[step, `${event.model} failed: ${text(event.error.message)}`]];
+    case "model.fallback":
+      return [[step, `${event.from} failed, ${event.model} is asked`]];
+    case "budget.reserved":
+    case "budget.settled":
+    case "budget.exceeded":
+      // What was spent is told with the turn, a limit that stopped an agent by its end.
+      return [];
+    case "model.warning":
+      return [[step, `warning ${event.model}: ${text(event.note)}`]];
+    case "context.compressed":
+    case "guard":
+    case "check.started":
+    case "check.finished":
+      return sayMind(event, verbose);
     case "turn.finished":
       return verbose < 1
         ? []
         : [[step, `turn ${event.turn} ${event.stop} ${duration(event.duration)}${spent(event.usage)}`]];
+    case "permission.judged":
+      return event.decision === "allow" && verbose < 2 ? [] : [[step, judgedText(event)]];
     case "tool.started":
       return verbose < 1 ? [] : [[step, `tool ${event.name} ${text(JSON.stringify(event.args))}`]];
     case "tool.finished":
@@ -214,6 +291,45 @@ function sayAgent(event: AgentEvent, verbose: number): Said[] {
     default:
       return unreachable(event);
   }
+}
+
+type MindEvent = Extract<AgentEvent, { type: "context.compressed" | "guard" | "check.started" | "check.finished" }>;
+
+/** What the loop does of its own accord. */
+function sayMind(event: MindEvent, verbose: number): Said[] {
+  const { step } = event;
+  switch (event.type) {
+    case "context.compressed": {
+      const { before, after } = event.tokens;
+      return [[step, `context ${event.how}: ${count(before)} → ${count(after)} tok`]];
+    }
+    case "guard":
+      return verbose < 1 && event.action === "hint" ? [] : [[step, `guard ${event.rule} ${event.action}: ${text(event.text)}`]];
+    case "check.started":
+      return verbose < 1 ? [] : [[step, `check ${event.count}`]];
+    case "check.finished":
+      return event.status === "passed" && verbose < 1
+        ? []
+        : [[step, `check ${event.count} ${event.status} ${duration(event.duration)}`]];
+    default:
+      return unreachable(event);
+  }
+}
+
+function countText({ rule, decision, layer, file, line, hits }: CountedRule): string {
+  const place = file === undefined ? "" : ` ${file}${line === undefined ? "" : `:${line}`}`;
+  const used = hits === 0 ? "was never used" : `decided ${hits === 1 ? "one call" : `${hits} calls`}`;
+  return `rule ${text(rule)} ${decision} (${layer}${place}) ${used}`;
+}
+
+/** What was not allowed is said at once: it is what somebody has to change. */
+function judgedText(event: Extract<AgentEvent, { type: "permission.judged" }>): string {
+  const { decision, name, rule, layer, file, line, toAllow = [] } = event;
+  const place = file === undefined ? "" : ` ${file}${line === undefined ? "" : `:${line}`}`;
+  const source = `${text(rule)} (${layer}${place})`;
+  if (decision === "allow") return `${name} allowed by ${source}`;
+  const verdict = decision === "deny" ? "denied" : "needs approval, so denied,";
+  return `${name} ${verdict} by ${source}${toAllow.length === 0 ? "" : `; allow with ${toAllow.map(text).join(", ")}`}`;
 }
 
 function toolEnd(event: Extract<AgentEvent, { type: "tool.finished" }>): string {
@@ -231,6 +347,8 @@ function blockText(block: Block): string {
       return `(thinking) ${text(block.text)}`;
     case "call":
       return `calls ${block.name} ${text(block.raw)}`;
+    case "image":
+      return `image ${text(block.mediaType)}`;
     case "result":
       return `${block.error === true ? "error" : "result"}: ${text(block.blocks.map(blockText).join(" "))}`;
     default:
@@ -257,6 +375,11 @@ function because(error: Failure | undefined): string {
   return error === undefined ? "" : ` ${failureText(error)}`;
 }
 
+/** A step that failed by one inside it names that one, which has said why. */
+function becauseOf(step: string, error: Failure | undefined): string {
+  return error?.step === undefined || error.step === step ? because(error) : ` by ${error.step}`;
+}
+
 /** `exit: exit code 3 (examples/a.yaml:12:5)`. */
 export function failureText({ kind, message, position }: Failure): string {
   const place = position === undefined ? "" : ` (${position.file}:${position.line}:${position.column})`;
@@ -279,6 +402,16 @@ export function skipText(reason: SkipReason): string {
     default:
       return unreachable(reason);
   }
+}
+
+/** In one line after those of the steps it speaks of. */
+function shortSkipText(reason: SkipReason): string {
+  if (reason.kind !== "needs") return skipText(reason);
+  return `needs ${reason.step}, which ${reason.outcome === "success" ? "did not succeed" : wasWord(reason.outcome)}`;
+}
+
+function wasWord(outcome: Exclude<StepOutcome, "success">): string {
+  return outcome === "failure" ? "failed" : `was ${outcome}`;
 }
 
 function seen(values: readonly SeenValue[]): string {

@@ -1,4 +1,5 @@
 import type { Json } from "../model/json.ts";
+import { runLimits, stepLimits } from "./budget.ts";
 import { isOver, runState, type RunView, stateOf } from "./run-state.ts";
 import { type AgentNode, type StepNode, totalUsage } from "./run-tree.ts";
 import type { Explanation } from "./why.ts";
@@ -18,6 +19,7 @@ export function runJson(view: RunView): Json {
     duration: end?.duration,
     error: end?.error,
     usage: end?.usage ?? totalUsage(root),
+    budget: someOf(runLimits(view.tree)),
     resumed: resumes.length,
     steps: root.children.map((node) => stepJson(view, node)),
   });
@@ -41,6 +43,9 @@ function stepJson(view: RunView, node: StepNode): unknown {
     error,
     undone,
     reused,
+    cache,
+    asked,
+    answer,
     again,
     children,
   } = node;
@@ -52,15 +57,24 @@ function stepJson(view: RunView, node: StepNode): unknown {
     started: stamp(started),
     duration,
     usage: totalUsage(node),
+    budget: someOf(stepLimits(view.tree, node)),
     attempts,
     agents: agents.map(agentJson),
     reason,
     error,
     undone,
     reused,
+    cache,
+    asked,
+    answer,
     ...(again > 0 && { startedAgain: again }),
     inner: children.map((child) => stepJson(view, child)),
   };
+}
+
+/** Nothing is said of a list without anything in it. */
+function someOf<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list;
 }
 
 function agentJson({ started, ...agent }: AgentNode): unknown {

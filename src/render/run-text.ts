@@ -1,10 +1,12 @@
+import { budgetText, runLimits, stepLimits } from "./budget.ts";
 import { cut, displayWidth, pad, wrap } from "./display.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { placeOf } from "./place.ts";
-import { failureText, skipText } from "./progress.ts";
+import { approvalText, failureText, skipText } from "./progress.ts";
 import { type AgentNode, type AttemptNode, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
 import { countText, isOver, type RunView, runState, stateOf, type Word, words } from "./run-state.ts";
 import { count, duration, money, oneLine } from "./words.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../model/event.ts";
 import type { Usage } from "../model/message.ts";
 
 /** One line of the tree, or a remark below one. */
@@ -57,6 +59,8 @@ function facts(view: View): string[] {
   rows.push(["steps", countText(view, tree.root.children)]);
   const usage = end?.usage ?? totalUsage(tree.root);
   if (tokensOf(usage) > 0) rows.push(["tokens", `${count(tokensOf(usage))}, ${money(usage.cost)}`]);
+  const budget = budgetText(runLimits(tree));
+  if (budget !== "") rows.push(["budget", budget]);
   const failed = tree.root.children.some(({ conclusion }) => conclusion === "failure");
   if (end?.error !== undefined && !failed) rows.push(["failed", failureText(end.error)]);
   return rows.map(([label, text]) => `  ${palette.dim(label.padEnd(7))} ${cut(oneLine(text), columns - 10)}`);
@@ -84,7 +88,7 @@ function stepRows(view: View, node: StepNode, depth: number): Row[] {
 /** Of a long list of items or iterations only what failed or goes on. */
 function chosen(view: View, children: readonly StepNode[]): readonly StepNode[] {
   if (!isLongList(children)) return children;
-  const states = new Set(["failed", "running", "interrupted"]);
+  const states = new Set(["failed", "running", "waiting", "interrupted"]);
   return children.filter((child) => states.has(stateOf(child, isOver(view)).text)).slice(0, shownFailed);
 }
 
@@ -92,12 +96,13 @@ function isLongList(children: readonly StepNode[]): boolean {
   return children.length > shownWhole && children.every(({ label }) => /^[[#]/.test(label));
 }
 
-function whatText({ kind, children, again, reused }: StepNode): string {
+function whatText({ kind, children, again, reused, cache }: StepNode): string {
   const first = children[0]?.label;
   const items = first?.startsWith("[") === true ? ` ×${children.length}` : "";
   const iterations = first?.startsWith("#") === true ? ` ↻${children.length}` : "";
   const often = reused === undefined ? (again > 0 ? `, start ${again + 1}` : "") : ", reused";
-  return `${kind ?? ""}${items}${iterations}${often}`;
+  const kept = cache !== undefined && "hit" in cache ? ", cached" : "";
+  return `${kind ?? ""}${items}${iterations}${kept}${often}`;
 }
 
 function tookOf(view: View, { duration: took, started, status }: StepNode): number | undefined {
@@ -107,8 +112,11 @@ function tookOf(view: View, { duration: took, started, status }: StepNode): numb
 function remarksOf(view: View, node: StepNode, shown: number): string[] {
   const { error, reason, undone, children, status, conclusion } = node;
   const remarks: string[] = [];
+  const budget = budgetText(stepLimits(view.tree, node));
+  if (budget !== "") remarks.push(`budget: ${budget}`);
   if (error !== undefined && status === "failure") remarks.push(failureRemark(view, node));
   if (status === "failure" && conclusion === "success") remarks.push("the run goes on: continue-on-error");
+  if (node.asked !== undefined) remarks.push(...askedRemarks(node.asked, node.answer));
   if (reason !== undefined) remarks.push(skipText(reason));
   if (isLongList(children)) {
     const hidden = children.length - shown;
@@ -116,6 +124,11 @@ function remarksOf(view: View, node: StepNode, shown: number): string[] {
   }
   if (undone !== undefined) remarks.push(undoneText(undone));
   return remarks;
+}
+
+function askedRemarks(asked: ApprovalRequest, answer: ApprovalAnswer | undefined): string[] {
+  const question = approvalText({ type: "approval.requested", ...asked });
+  return answer === undefined ? [question] : [approvalText({ type: "approval.given", step: asked.step, ...answer })];
 }
 
 export function undoneText({ outcome, error, duration: took }: Undone): string {

@@ -1,8 +1,9 @@
-import type { Again, AgentEvent, Blob, Event, LogLine, StepEvent } from "../model/event.ts";
+import type { Again, AgentEvent, ApprovalAnswer, ApprovalEvent, ApprovalRequest, Blob, CacheMiss, Event, LogLine, StepEvent } from "../model/event.ts";
 import { isJsonObject, type Json, own } from "../model/json.ts";
 import { addUsage, type AgentOutcome, noUsage, type Usage } from "../model/message.ts";
 import type { Failure, SkipReason, StepOutcome } from "../model/outcome.ts";
 import type { Plan, StepKind } from "../model/plan.ts";
+import { Spending } from "../model/spending.ts";
 import { unreachable } from "../model/result.ts";
 
 /** A run as far as its events tell it. {@link grow} alone writes to it. Times are milliseconds since 1970. */
@@ -20,9 +21,10 @@ export interface RunTree {
   readonly root: StepNode;
   /** Every step, item and iteration by its path. */
   readonly nodes: Map<string, StepNode>;
+  readonly spending: Spending;
 }
 
-export type NodeStatus = "pending" | "ready" | "running" | StepOutcome;
+export type NodeStatus = "pending" | "ready" | "running" | "waiting" | StepOutcome;
 
 /** A step, an item of a `foreach` (`[2]`) or an iteration of a `repeat` (`#2`). */
 export interface StepNode {
@@ -44,14 +46,24 @@ export interface StepNode {
   undone: Undone | undefined;
   /** The line of its end before the last resume, which still holds. */
   reused: number | undefined;
+  /** Where its outputs came from instead of an execution, or why a step with `cache` had to run. */
+  cache: CacheNote | undefined;
+  /** What it asked a person, and the answer. */
+  asked: ApprovalRequest | undefined;
+  answer: ApprovalAnswer | undefined;
   /** How often it was started again: by a resume, or because the group around it was tried again. */
   again: number;
   /** What it spent before it was started again. */
   before: Usage;
   /** How it stood when it was started again. */
-  past: Pick<StepNode, "attempts" | "agents" | "before" | "duration"> | undefined;
+  past: Pick<StepNode, "attempts" | "agents" | "before" | "duration" | "asked" | "answer"> | undefined;
   children: StepNode[];
 }
+
+/** What became of the `cache` of a step; `key` is the sha256 of everything that decides. */
+export type CacheNote =
+  | { readonly hit: { readonly key: string; readonly run: string; readonly stored: string } }
+  | { readonly miss: { readonly key: string } & CacheMiss };
 
 export interface AttemptNode {
   /** From 1. */
@@ -95,7 +107,7 @@ const longestPath = 4096;
 export function newTree(): RunTree {
   const root = newNode("", "");
   const unknown = { start: undefined, plan: undefined, end: undefined, started: undefined };
-  return { ...unknown, resumes: [], last: 0, root, nodes: new Map() };
+  return { ...unknown, resumes: [], last: 0, root, nodes: new Map(), spending: new Spending() };
 }
 
 /** Takes in the next event of the log. Types it does not know change nothing. */
@@ -103,9 +115,11 @@ export function grow(tree: RunTree, line: LogLine): void {
   const time = Date.parse(line.time);
   tree.started ??= time;
   tree.last = time;
+  tree.spending.add(line);
   if (line.type === "run.started") begin(tree, line);
   else if (line.type === "run.resumed") goOn(tree, line);
-  else if (line.type === "run.finished") tree.end = line;
+  else if (line.type === "run.finished") finish(tree, line);
+  else if (line.type === "approval.requested" || line.type === "approval.given") growApproval(tree, line);
   else if (isStepEvent(line)) growStep(tree, line, time);
   else if (isAgentEvent(line)) growAgent(nodeAt(tree, line.step), line, time);
 }
@@ -128,8 +142,30 @@ function goOn(tree: RunTree, resumed: Extract<Event, { type: "run.resumed" }>): 
   tree.resumes.push(resumed);
   tree.end = undefined;
   for (const node of tree.nodes.values())
-    if (node.status === "running" || node.status === "ready") node.status = "pending";
+    if (node.status === "running" || node.status === "ready" || node.status === "waiting") node.status = "pending";
   if (resumed.plan !== undefined) expect(tree, resumed.plan);
+}
+
+/** What still runs when a run ends as waiting contains what waits. */
+function finish(tree: RunTree, end: Extract<Event, { type: "run.finished" }>): void {
+  tree.end = end;
+  if (end.outcome !== "waiting") return;
+  for (const node of tree.nodes.values()) if (node.status === "running") node.status = "waiting";
+}
+
+function growApproval(tree: RunTree, event: ApprovalEvent): void {
+  const node = nodeAt(tree, event.step);
+  if (event.type === "approval.requested") {
+    const { step, question, form, deadline } = event;
+    const more = { ...(form !== undefined && { form }), ...(deadline !== undefined && { deadline }) };
+    node.status = "waiting";
+    node.asked = { step, question, ...more };
+    node.answer = undefined;
+    return;
+  }
+  const { decision, by, comment, form } = event;
+  node.status = "running";
+  node.answer = { decision, by, comment, form };
 }
 
 function expect(tree: RunTree, plan: Plan | Blob): void {
@@ -169,6 +205,9 @@ function newNode(path: string, label: string): StepNode {
     tail: [],
     undone: undefined,
     reused: undefined,
+    cache: undefined,
+    asked: undefined,
+    answer: undefined,
     again: 0,
     before: noUsage,
     past: undefined,
@@ -197,6 +236,14 @@ function growStep(tree: RunTree, event: StepEvent, time: number): void {
       node.reused = event.end;
       Object.assign(node, node.past);
       return;
+    case "step.cached":
+      node.cache = { hit: { key: event.key, run: event.run, stored: event.stored } };
+      return;
+    case "step.uncached": {
+      const { key, why, changed, than } = event;
+      node.cache = { miss: { key, why, ...(changed && { changed }), ...(than && { than }) } };
+      return;
+    }
     case "step.undo.started":
       node.undone = { outcome: undefined };
       return;
@@ -226,6 +273,7 @@ function growAttempts(tree: RunTree, node: StepNode, event: AttemptEvent): void 
   if (event.type === "step.attempt.started") {
     const { attempt, again } = event;
     if (attempt > 1 && node.children.length > 0) forgetInside(tree, node);
+    if (again === "waiting") Object.assign(node, { status: "waiting", asked: node.past?.asked });
     node.attempts.push({ attempt, again, outcome: undefined, error: undefined, duration: undefined, delay: undefined });
     return;
   }
@@ -236,9 +284,9 @@ function growAttempts(tree: RunTree, node: StepNode, event: AttemptEvent): void 
 }
 
 function startAgain(node: StepNode): void {
-  const { path, label, again, children, attempts, agents, before, duration } = node;
+  const { path, label, again, children, attempts, agents, before, duration, asked, answer } = node;
   const spent = agents.reduce((sum, { usage }) => addUsage(sum, usage), before);
-  const past = { attempts, agents, before, duration };
+  const past = { attempts, agents, before, duration, asked, answer };
   const times = node.started === undefined ? again : again + 1;
   Object.assign(node, newNode(path, label), { again: times, before: spent, past, children });
 }
@@ -268,6 +316,12 @@ function growAgent(node: StepNode, event: AgentEvent, time: number): void {
   if (agent === undefined) return;
   if (event.type === "turn.finished") {
     agent.turns = event.turn;
+    agent.usage = addUsage(agent.usage, event.usage);
+  } else if (event.type === "model.retry" || event.type === "model.failed") {
+    agent.usage = addUsage(agent.usage, event.usage ?? noUsage);
+  } else if (event.type === "model.fallback") {
+    Object.assign(agent, { model: event.model, provider: event.provider });
+  } else if (event.type === "context.compressed" && event.how === "summarised") {
     agent.usage = addUsage(agent.usage, event.usage);
   } else if (event.type === "agent.finished") {
     const { outcome, reason, turns, usage, duration } = event;

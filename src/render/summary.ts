@@ -3,6 +3,8 @@ import type { Event } from "../model/event.ts";
 import { isJsonObject, type Json, own } from "../model/json.ts";
 import type { Usage } from "../model/message.ts";
 import type { Failure, RunOutcome } from "../model/outcome.ts";
+import type { LimitSpent } from "../model/spending.ts";
+import { budgetText } from "./budget.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { cut, visible } from "./display.ts";
 import { failureText } from "./progress.ts";
@@ -20,6 +22,9 @@ export interface RunFacts {
   readonly forgiven: number;
   readonly skipped: number;
   readonly cancelled: number;
+  readonly waiting: number;
+  /** Steps and items whose outputs came from the cache; the steps among them are `ok` too. */
+  readonly cached: number;
   /** Steps that concluded `failure`, in the order they ended, at most a hundred. */
   readonly failures: readonly StepFailure[];
   readonly end?: Extract<Event, { type: "run.finished" }>;
@@ -40,6 +45,8 @@ export interface SummaryOptions {
   readonly next: readonly string[];
   /** Why the run failed, for a run whose log could not say it. */
   readonly error?: Failure;
+  /** What was spent of the run's limits on cost and tokens. */
+  readonly budget?: readonly LimitSpent[];
   /** Where a step is written, by its path. */
   readonly place?: (step: string) => Span | undefined;
 }
@@ -48,12 +55,15 @@ const failureLimit = 100;
 const tailLines = 10;
 const tailWidth = 300;
 
-export const noFacts: RunFacts = { ok: 0, failed: 0, forgiven: 0, skipped: 0, cancelled: 0, failures: [] };
+export const noFacts: RunFacts = { ok: 0, failed: 0, forgiven: 0, skipped: 0, cancelled: 0, waiting: 0,
+  cached: 0, failures: [] };
 
 export function observe(facts: RunFacts, event: Event): RunFacts {
   if (event.type === "run.started" || event.type === "run.resumed")
     return { ...facts, run: event.run, name: event.name };
+  if (event.type === "run.waiting") return { ...facts, waiting: new Set(event.steps.map(ownStep)).size };
   if (event.type === "run.finished") return { ...facts, end: event };
+  if (event.type === "step.cached") return { ...facts, cached: facts.cached + 1 };
   if (event.type === "agent.started" && facts.provider === undefined) return { ...facts, provider: event.provider };
   if (event.type === "step.skipped" && isOwnStep(event.step)) return { ...facts, skipped: facts.skipped + 1 };
   return event.type === "step.finished" ? observeEnd(facts, event) : facts;
@@ -90,15 +100,21 @@ function tailOf(outputs: Json | undefined): string[] {
     .map((line) => cut(tidy(line.slice(0, tailWidth * 4)), tailWidth));
 }
 
+/** The step of the workflow itself that a path lies in. */
+function ownStep(path: string): string {
+  return path.split(/[/[#]/, 1)[0] ?? path;
+}
+
 function isOwnStep(path: string): boolean {
   return !/[/[#]/.test(path);
 }
 
 /** The block on stderr after a run; ends in a newline. */
-export function runSummary(facts: RunFacts, { palette, log, next, place, error }: SummaryOptions): string {
+export function runSummary(facts: RunFacts, { palette, log, next, place, error, budget }: SummaryOptions): string {
   const { end } = facts;
   const rows: [string, string][] = [["steps", stepsText(facts)]];
   if (end !== undefined) rows.push(["tokens", usageText(end.usage, facts.provider)]);
+  if (budget !== undefined) rows.push(["budget", budgetText(budget)]);
   rows.push(...failureRows(facts, place));
   if (end === undefined && error !== undefined) rows.push(["failed", failureText(error)]);
   if (log !== undefined) rows.push(["log", log]);
@@ -125,10 +141,12 @@ function paintOf(outcome: RunOutcome, palette: Palette): Paint {
   return outcome === "waiting" ? palette.yellow : palette.red;
 }
 
-function stepsText({ ok, failed, forgiven, skipped, cancelled }: RunFacts): string {
+function stepsText({ ok, failed, forgiven, skipped, cancelled, waiting, cached }: RunFacts): string {
   const parts = [`${ok} ok`, `${failed} failed`, `${skipped} skipped`];
   if (forgiven > 0) parts.push(`${forgiven} failed but allowed to`);
+  if (waiting > 0) parts.push(`${waiting} waiting`);
   if (cancelled > 0) parts.push(`${cancelled} cancelled`);
+  if (cached > 0) parts.push(`${cached} from the cache`);
   return parts.join(", ");
 }
 

@@ -4,8 +4,8 @@ import { unreachable } from "../model/result.ts";
 import { cut, pad, wrap } from "./display.ts";
 import { codeFrame } from "./frame.ts";
 import type { Palette } from "./palette.ts";
-import { failureText } from "./progress.ts";
-import { undoneText, waitText } from "./run-text.ts";
+import { approvalText, failureText } from "./progress.ts";
+import { dateText, undoneText, waitText } from "./run-text.ts";
 import type { Explanation, Inside, Source } from "./why.ts";
 import { duration, oneLine, tidy } from "./words.ts";
 
@@ -26,6 +26,7 @@ export function whyText(why: Explanation, { palette, fileNow }: WhyOptions): str
         palette.dim(`${took}${why.kind === undefined ? "" : ` (${why.kind})`}`),
     ],
     became(why),
+    asked(why),
     tries(why),
     failed(why, { palette, fileNow }),
     loops(why),
@@ -120,6 +121,7 @@ function causeLines({ cause }: Explanation, words: string): string[] {
 const againText: { readonly [why in Again]: string } = {
   from: "somebody asked for it (--from)",
   uncertain: "it was running when the run died",
+  waiting: "it had waited for an answer",
   undone: "it had been undone",
   failed: "it had failed",
   cancelled: "it had been cancelled",
@@ -128,8 +130,44 @@ const againText: { readonly [why in Again]: string } = {
   needs: "a step it needs ran again",
 };
 
-function tries({ attempts, agents, again, reused }: Explanation): string[] {
-  const lines: string[] = [];
+/** Which run its outputs come from, or what has changed since the last one whose outputs were kept. */
+function cacheLines({ cache }: Explanation): string[] {
+  if (cache === undefined) return [];
+  const when = (stored: string): string => dateText(Date.parse(stored));
+  if ("hit" in cache) {
+    const { run, stored } = cache.hit;
+    return wrapped(
+      `It was not run: run ${run} executed the same, and its outputs, kept ${when(stored)} UTC, are reused.`,
+    );
+  }
+  const { why, changed = [], than } = cache.miss;
+  if (why === "refresh") return ["Its outputs were not looked for in the cache: --no-cache."];
+  if (why === "damaged") return ["It was run, because its outputs in the cache cannot be read."];
+  if (than === undefined) return ["It was run, because no outputs of it are in the cache."];
+  const since = `what run ${than.run} kept ${when(than.stored)} UTC`;
+  if (changed.length === 0) return wrapped(`It was run, because the cache does not hold ${since} any more.`);
+  return [
+    ...wrapped(`It was run, because this has changed against ${since}:`),
+    ...changed.map((name) => `  ${cut(oneLine(name), columns - 2)}`),
+  ];
+}
+
+/** What a person was asked, and what they said. */
+function asked({ asked: request, answer }: Explanation): string[] {
+  if (request === undefined) return [];
+  const words = answer === undefined ? "It waits for an answer to" : "It asked";
+  const lines = wrapped(`${words}: ${oneLine(request.question)}`);
+  if (answer !== undefined) {
+    return [...lines, ...wrapped(`It was ${approvalText({ type: "approval.given", step: request.step, ...answer })}`)];
+  }
+  if (request.deadline !== undefined) lines.push(`  until ${oneLine(request.deadline)}`);
+  lines.push(`  \`flow resume RUN --approve '${oneLine(request.step)}'\` or \`--deny\` answers it.`);
+  return lines;
+}
+
+function tries(why: Explanation): string[] {
+  const { attempts, agents, again, reused } = why;
+  const lines = cacheLines(why);
   if (reused !== undefined)
     lines.push(`It was not run again by the resume: its end in line ${reused} of the log still holds.`);
   else if (again !== undefined) lines.push(`It was run again by the resume, because ${againText[again]}.`);

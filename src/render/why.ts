@@ -1,4 +1,4 @@
-import type { Again } from "../model/event.ts";
+import type { Again, ApprovalAnswer, ApprovalRequest } from "../model/event.ts";
 import type { Span } from "../model/diagnostic.ts";
 import { nearest } from "../model/names.ts";
 import type { Failure, SkipReason } from "../model/outcome.ts";
@@ -8,6 +8,7 @@ import { isOver, type RunView, stateOf } from "./run-state.ts";
 import {
   type AgentNode,
   type AttemptNode,
+  type CacheNote,
   parentPath,
   rootCause,
   type RunTree,
@@ -44,7 +45,11 @@ export interface Explanation {
   readonly undone: Undone | undefined;
   /** The line of its end before the resume, which still holds. */
   readonly reused: number | undefined;
+  readonly cache: CacheNote | undefined;
   readonly again: Again | undefined;
+  /** What it asked a person, and the answer if there is one. */
+  readonly asked: ApprovalRequest | undefined;
+  readonly answer: ApprovalAnswer | undefined;
 }
 
 export interface Source {
@@ -102,6 +107,8 @@ export function explain(view: RunView, path: string): Explanation | undefined {
       reason,
       turns,
     })),
+    asked: node?.asked,
+    answer: node?.answer,
     ...endOf(tree, node),
     ...loopsOf(node, step, (it) => stateOf(it, over).text),
   };
@@ -110,7 +117,7 @@ export function explain(view: RunView, path: string): Explanation | undefined {
 function endOf(
   tree: RunTree,
   node: StepNode | undefined,
-): Pick<Explanation, "error" | "wrote" | "forgiven" | "undone" | "reused" | "again"> {
+): Pick<Explanation, "error" | "wrote" | "forgiven" | "undone" | "reused" | "cache" | "again"> {
   const error = node?.error;
   const position =
     error?.position ?? (tree.plan === undefined || node === undefined ? undefined : placeOf(tree.plan, node.path));
@@ -120,6 +127,7 @@ function endOf(
     forgiven: isForgiven(node),
     undone: node?.undone,
     reused: node?.reused,
+    cache: node?.cache,
     again: node?.attempts[0]?.again,
   };
 }

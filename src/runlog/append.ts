@@ -7,6 +7,8 @@ export interface Appender {
   append(text: string): string | undefined;
   /** Asks the disk to hold everything appended so far. */
   sync(): string | undefined;
+  /** Whether the file has no name any more: what is written would go with the descriptor. */
+  isDeleted(): boolean;
   close(): void;
 }
 
@@ -45,6 +47,7 @@ export function createAppender(fd: number): Appender {
         return fail(error);
       }
     },
+    isDeleted: () => fstatSync(fd).nlink === 0,
     close: () => closeSync(fd),
   };
 }

@@ -160,5 +160,10 @@ function makeLink(from: string, to: string): boolean {
 
 function release(folder: string, own: Owner): void {
   const file = path.join(folder, "lock");
-  if (readChain(folder)[0]?.id === own.id) rmSync(file, { force: true });
+  try {
+    if (readChain(folder)[0]?.id === own.id) rmSync(file, { force: true });
+  } catch {
+    // Without a descriptor left, or a disk that can be written: it is a dead owner's when this process has ended.
+    return;
+  }
 }

@@ -3,15 +3,15 @@ import { unreachable } from "../model/result.ts";
 
 /** Text of ours that a reader decides by; a secret of the value `success` must not turn it into `***`. */
 const ours = new Set(
-  "again agent code conclusion definition digest given kind outcome parent request role run severity status step stop type".split(
+  "again agent code conclusion deadline decision definition digest given kind outcome parent request role run severity status step stop type".split(
     " ",
   ),
 );
 /** In a plan also every name and expression: they come from the workflow's file and tie its parts together. */
 const oursInPlan = new Set("file id join name on onMax origin path root secrets sha256 shell source".split(" "));
 /** Below these fields of an event, and these keys deeper in it, lies a user's data: its keys and numbers may hold a secret too. */
-const dataFields = new Set(["args", "inputs", "output", "outputs", "result"]);
-const dataKeys = new Set(["args", "value"]);
+const dataFields = new Set(["args", "form", "inputs", "output", "outputs", "result"]);
+const dataKeys = new Set(["args", "form", "value"]);
 
 type Place = "event" | "inside" | "plan" | "data";
 

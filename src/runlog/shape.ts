@@ -7,6 +7,7 @@ type Shape = { readonly [field: string]: Is };
 
 const isText: Is = (value) => typeof value === "string";
 const isNumber: Is = (value) => typeof value === "number";
+const isNumberOrNull: Is = (value) => value === null || isNumber(value);
 const isList: Is = (value) => Array.isArray(value);
 const has = (shape: Shape): Is => {
   const fields = Object.entries(shape);
@@ -49,6 +50,7 @@ const isReason: Is = (value) =>
 const blocks: { readonly [type: string]: Is } = {
   text: has({ text: isText }),
   thinking: has({ text: isText }),
+  image: has({ mediaType: isText, data: isText }),
   call: has({ name: isText, raw: isText }),
   result: (value) => isJsonObject(value) && listOf(isBlock)(value["blocks"]),
 };
@@ -73,6 +75,7 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
     workflow: isText,
     name: isText,
     workspace: isText,
+    supervision: optional(isText),
     plan: orBlob(isPlan),
   }),
   "run.resumed": has({
@@ -81,6 +84,8 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
     from: optional(isText),
     set: optional(isList),
   }),
+  "run.waiting": has({ steps: listOf(isText) }),
+  "permissions.counted": has({ rules: listOf(has({ rule: isText, layer: isText, hits: isNumber })) }),
   "run.finished": has({
     outcome: isRunOutcome,
     error: isFailure,
@@ -100,10 +105,20 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
   }),
   "step.retrying": has({ ...step, attempt: isNumber, delay: isNumber, error: isFailure }),
   "step.reused": has({ ...step, end: isNumber }),
+  "step.cached": has({ ...step, key: isText, run: isText, stored: isText }),
+  "step.uncached": has({
+    ...step,
+    key: isText,
+    why: isText,
+    changed: optional(listOf(isText)),
+    than: optional(has({ run: isText, stored: isText })),
+  }),
   "step.undo.started": has(step),
   "step.undone": has({ ...step, outcome: isOutcome, error: isFailure, duration: isNumber }),
   "step.skipped": has({ ...step, reason: isReason }),
   "step.finished": has({ ...step, outcome: isOutcome, conclusion: isOutcome, error: isFailure, duration: isNumber }),
+  "approval.requested": has({ ...step, question: isText, deadline: optional(isText) }),
+  "approval.given": has({ ...step, decision: isText, by: isText, comment: isText }),
   "agent.started": has({ ...agent, name: isText, model: isText, provider: isText }),
   "agent.finished": has({
     ...agent,
@@ -116,9 +131,21 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
   "turn.started": has(turn),
   message: has({ ...turn, message: orBlob(has({ role: isText, blocks: listOf(isBlock) })) }),
   "message.delta": has(turn),
+  "model.retry": has({ ...turn, model: isText, attempt: isNumber, delay: isNumber, error: isFailure }),
+  "model.failed": has({ ...turn, model: isText, attempt: isNumber, error: isFailure }),
+  "model.fallback": has({ ...turn, from: isText, model: isText }),
+  "model.warning": has({ ...turn, model: isText, note: isText }),
   "turn.finished": has({ ...turn, stop: isText, usage: isUsage, duration: isNumber }),
+  "budget.reserved": has({ ...turn, tokens: isNumber, cost: isNumberOrNull }),
+  "budget.settled": has({ ...turn, tokens: isNumber, cost: isNumberOrNull }),
+  "budget.exceeded": has({ ...turn, limit: isText, of: isText, most: isNumber, spent: isNumberOrNull }),
+  "permission.judged": has({ ...turn, name: isText, decision: isText, rule: isText, layer: isText }),
   "tool.started": has({ ...turn, name: isText }),
   "tool.finished": has({ ...turn, name: isText, status: isText, text: orBlob(isText), duration: isNumber }),
+  "context.compressed": has({ ...turn, how: isText, tokens: has({ before: isNumber, after: isNumber }) }),
+  guard: has({ ...turn, rule: isText, action: isText, text: orBlob(isText) }),
+  "check.started": has({ ...turn, count: isNumber }),
+  "check.finished": has({ ...turn, count: isNumber, status: isText, text: orBlob(isText), duration: isNumber }),
   diagnostic: has({ diagnostic: has({ code: isText, severity: isText, message: isText, at: isSpan }) }),
 };
 

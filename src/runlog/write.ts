@@ -20,12 +20,17 @@ export interface LogOptions {
   readonly deltas?: boolean;
   /** Sees every line of a state event, masked, after the kernel has it. */
   readonly onLine?: (line: string) => void;
+  /** Called once, when the log cannot be written any more. */
+  readonly onFailure?: () => void;
   /** Wait for the disk at the end of every step, not only every 100 ms and at the run's ends. */
   readonly fsync?: boolean;
 }
 
 export interface LogWriter {
-  /** The kernel holds the event when this returns, unless {@link LogWriter.failure} says otherwise. */
+  /**
+   * The kernel holds the event when this returns, unless {@link LogWriter.failure} says otherwise. Events that nothing
+   * acts on before the turn is over or another event is in the log are written together with what follows them.
+   */
   readonly emit: Emit;
   /** Absolute path of the log. */
   readonly file: string;
@@ -40,6 +45,8 @@ export interface LogWriter {
 }
 
 const syncEvery = 100;
+/** Characters that may wait for the end of the turn. */
+const mostTogether = 16 * 1024;
 
 /** Starts the log of a new run. An error names the path and the reason; a log that is there already is one. */
 export function openLog(options: LogOptions): Result<LogWriter, { readonly message: string }> {
@@ -107,8 +114,11 @@ class Writer implements LogWriter {
   readonly #time: () => string;
   #seq: number;
   #lastTime = "";
-  /** Lines of deltas that wait for a state event or for 64 KiB of company. */
+  /** Lines of deltas that wait for a state event or for 64 KiB of company, and of events that may wait. */
   #pending = "";
+  /** Those of them that `onLine` is owed. */
+  #unseen: string[] = [];
+  #isFlushDue = false;
   #failure: string | undefined;
   #syncedAt: number;
   #closed = false;
@@ -125,13 +135,7 @@ class Writer implements LogWriter {
   }
 
   readonly emit: Emit = (event) => {
-    if (this.#failure !== undefined || this.#closed) return;
-    try {
-      if (event.type === "message.delta") this.#writeDelta(event);
-      else this.#writeState(event);
-    } catch (error) {
-      this.#fail(messageOf(error));
-    }
+    this.#guarded(() => (event.type === "message.delta" ? this.#writeDelta(event) : this.#writeState(event)));
   };
 
   keep(text: string): Result<string, { readonly message: string }> {
@@ -155,35 +159,60 @@ class Writer implements LogWriter {
 
   close(): void {
     if (this.#closed) return;
-    this.#closed = true;
-    if (this.#failure === undefined) {
+    this.#guarded(() => {
       for (const delta of this.#streams.end()) this.#pending += this.#line(JSON.stringify(delta));
-      this.#append("");
+      this.#flush();
       this.#sync();
-    }
+    });
+    this.#closed = true;
     this.#appender.close();
+  }
+
+  #guarded(work: () => void): void {
+    if (this.#failure !== undefined || this.#closed) return;
+    try {
+      work();
+    } catch (error) {
+      this.#fail(this.#append() ?? messageOf(error));
+    }
   }
 
   #writeDelta(event: DeltaEvent): void {
     if (this.#options.deltas !== true) return;
     for (const delta of this.#streams.push(event)) this.#pending += this.#line(JSON.stringify(delta));
-    if (this.#pending.length >= inlineBytes) this.#append("");
+    if (this.#pending.length >= inlineBytes) this.#flush();
   }
 
   #writeState(event: Exclude<Event, DeltaEvent>): void {
     if (this.#options.deltas === true)
       for (const delta of this.#streams.settle(event)) this.#pending += this.#line(JSON.stringify(delta));
     const line = this.#line(safeJson(event, this.#options.mask.mask, this.#folder));
-    this.#append(line);
-    if (this.#failure !== undefined) return;
-    this.#options.onLine?.(line);
-    if (this.#isDueToSync(event)) this.#sync();
+    this.#pending += line;
+    if (this.#options.onLine !== undefined) this.#unseen.push(line);
+    const isToSync = event.type.startsWith("run.") || (this.#options.fsync === true && event.type === "step.finished");
+    if (!isToSync && mayWait(event) && this.#pending.length < mostTogether) return this.#flushLater();
+    this.#flush();
+    if (isToSync) this.#sync();
+    // What comes next acts on the world, and nobody could know afterwards that it did.
+    if (event.type === "step.attempt.started" && this.#appender.isDeleted()) this.#fail("somebody deleted it");
   }
 
-  #isDueToSync(event: Event): boolean {
-    if (event.type.startsWith("run.")) return true;
-    if (this.#options.fsync === true && event.type === "step.finished") return true;
-    return this.#options.clock.monotonic() - this.#syncedAt >= syncEvery;
+  #flushLater(): void {
+    if (this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    queueMicrotask(() => {
+      this.#isFlushDue = false;
+      this.#guarded(() => this.#flush());
+    });
+  }
+
+  #flush(): void {
+    const lines = this.#unseen;
+    this.#unseen = [];
+    this.#fail(this.#append());
+    if (this.#failure !== undefined) return;
+    for (const line of lines) this.#options.onLine?.(line);
+    if (this.#options.clock.monotonic() - this.#syncedAt >= syncEvery) this.#sync();
   }
 
   #line(json: string): string {
@@ -191,10 +220,10 @@ class Writer implements LogWriter {
     return `{"seq":${++this.#seq},"time":"${this.#lastTime}",${json.slice(1)}\n`;
   }
 
-  #append(line: string): void {
-    const text = this.#pending + line;
+  #append(): string | undefined {
+    const text = this.#pending;
     this.#pending = "";
-    if (text !== "") this.#fail(this.#appender.append(text));
+    return text === "" ? undefined : this.#appender.append(text);
   }
 
   #sync(): void {
@@ -203,7 +232,28 @@ class Writer implements LogWriter {
   }
 
   #fail(reason: string | undefined): void {
-    if (reason !== undefined) this.#failure ??= `cannot write ${this.file}: ${reason}`;
+    if (reason === undefined || this.#failure !== undefined) return;
+    this.#failure = `cannot write ${this.file}: ${reason}`;
+    this.#options.onFailure?.();
+  }
+}
+
+/**
+ * What an event of these types leads to is another event, which is written behind it before anything outside happens: a
+ * command starts after its `step.attempt.started`, and a failure, which may end other steps, never waits.
+ */
+function mayWait(event: Event): boolean {
+  switch (event.type) {
+    case "step.ready":
+    case "step.started":
+    case "step.reused":
+    case "step.skipped":
+      return true;
+    case "step.attempt.finished":
+    case "step.finished":
+      return event.outcome === "success";
+    default:
+      return false;
   }
 }
 

@@ -9,8 +9,9 @@ import type { Execute } from "../model/ports.ts";
 import { err, ok, type Result, unreachable } from "../model/result.ts";
 import type { StreamFilter } from "../process/capture.ts";
 import { stepEnvironment } from "../process/environment.ts";
-import { Marks } from "../process/marks.ts";
+import type { Marks } from "../process/marks.ts";
 import { Pipes } from "../process/pipes.ts";
+import { Places, placesHere } from "../process/places.ts";
 import { type ProcessOptions, type ProcessResult, type Ran, runProcess } from "../process/run.ts";
 import type { SpawnFailed } from "../process/spawn-error.ts";
 import { readFlowOutput, streamNames } from "./flow-output.ts";
@@ -22,6 +23,8 @@ export interface RunOptions {
   readonly cwd: string;
   /** From `makeTempFolder`, for scripts and `$FLOW_OUTPUT` files; whoever made it removes it after the run. */
   readonly tempFolder: string;
+  /** Those of the run, which every process carries. */
+  readonly marks: Marks;
   /** A folder for output that is too long to be a value, made when needed; absent: its middle is dropped. */
   readonly spillFolder?: string;
   readonly inheritedEnvironment: Readonly<Record<string, string | undefined>>;
@@ -45,7 +48,7 @@ export function createRun(options: RunOptions): Execute {
   const { inheritedEnvironment: inherited, providerKeys, secretNames: secrets } = options;
   const environment = stepEnvironment({ inherited, providerKeys, secrets, own: {} });
   const pipes = new Pipes(options.tempFolder);
-  const marks = new Marks(options.runId);
+  const places = new Places(placesHere());
   // A resumed run writes its long output beside that of the run before.
   const suffix = randomBytes(4).toString("hex");
   let attempts = 0;
@@ -69,9 +72,10 @@ export function createRun(options: RunOptions): Execute {
         argv: argv.value,
         cwd,
         env,
-        marks,
+        marks: options.marks,
         signal: attempt.signal,
         pipes,
+        places,
         ...(stdin !== undefined && { stdin }),
       });
       return await conclude(ran, { body, files, options });

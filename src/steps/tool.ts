@@ -5,8 +5,8 @@ import type { Body } from "../model/plan.ts";
 import type { Execute, Tool, ToolOutput } from "../model/ports.ts";
 
 export interface ToolOptions {
-  /** Those a step may call, by their canonical names; asked for once. */
-  readonly tools: () => Promise<readonly Tool[]>;
+  /** Those the step at that path may call, by their canonical names. */
+  readonly tools: (path: string) => Promise<readonly Tool[]>;
   /** Absolute; nothing outside is reachable. */
   readonly workspace: string;
   /** What is wrong with a value by a JSON Schema; empty when nothing is. */
@@ -17,13 +17,11 @@ type ToolBody = Extract<Body, { kind: "tool" }>;
 
 /** The kind `tool`: one call that the author of the workflow wrote, without a model. */
 export function createTool(options: ToolOptions): Execute {
-  let loading: Promise<readonly Tool[]> | undefined;
-  return async ({ step, inputs, signal }) => {
+  return async ({ step, path, inputs, signal }) => {
     const { body } = step;
     if (body.kind !== "tool") throw new Error(`a ${body.kind} step was given to tool`);
     if (signal.aborted) return { outcome: "cancelled" };
-    loading ??= options.tools();
-    const tool = (await loading).find(({ name }) => name === body.tool);
+    const tool = (await options.tools(path)).find(({ name }) => name === body.tool);
     if (tool === undefined) return failure({ kind: "unavailable", message: `there is no tool \`${body.tool}\`` });
     const args = own(inputs, "with") ?? {};
     const problems = isJsonObject(args) ? await options.checkValue(tool.parameters, args) : ["it must be a map"];

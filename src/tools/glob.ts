@@ -1,7 +1,7 @@
 import { isAbsolute, relative } from "node:path";
 import { realpath } from "node:fs/promises";
 import type { JsonObject } from "../model/json.ts";
-import type { Tool, ToolOutput } from "../model/ports.ts";
+import type { Tool, ToolCall, ToolOutput } from "../model/ports.ts";
 import { type Result, err, ok } from "../model/result.ts";
 import { answer, fileName } from "./answer.ts";
 import { textArgument } from "./arguments.ts";
@@ -23,6 +23,7 @@ const spec: Omit<Tool, "run"> = {
     "Finds files by a pattern such as `src/**/*.ts` or `**/*.{yaml,yml}`, relative to path. Returns paths from the " +
     "workspace, sorted, at most 1000. Links are not followed; .git and node_modules only when named.",
   readOnly: true,
+  aliases: { names: ["glob", "find"], parameters: { dir_path: "path" } },
   parameters: {
     type: "object",
     required: ["pattern"],
@@ -51,7 +52,12 @@ async function find(args: JsonObject, call: SearchCall): Promise<Result<ToolOutp
       .split("\0")
       .slice(0, -1)
       .map((name) => name.replace(/^\.\//, ""));
-    return await present(names, { workspace: call.workspace, base: place.relative, complete: found.value.complete });
+    return await present(names, {
+      workspace: call.workspace,
+      base: place.relative,
+      complete: found.value.complete,
+      mayRead: call.mayRead,
+    });
   } finally {
     await handle.close();
   }
@@ -73,6 +79,7 @@ interface Shown {
   readonly workspace: string;
   readonly base: string;
   readonly complete: boolean;
+  readonly mayRead: ToolCall["mayRead"];
 }
 
 async function present(names: readonly string[], shown: Shown): Promise<Result<ToolOutput, string>> {
@@ -81,7 +88,7 @@ async function present(names: readonly string[], shown: Shown): Promise<Result<T
   let more = !shown.complete;
   for (const path of paths) {
     // Asked again of the real file system: a folder may have become a link while ripgrep walked.
-    if (!(await placeOf(shown.workspace, `./${path}`)).ok) continue;
+    if (!(await placeOf(shown.workspace, `./${path}`)).ok || shown.mayRead?.(path) === false) continue;
     more ||= lines.length === listed;
     if (lines.length === listed) break;
     lines.push(fileName(path));

@@ -27,6 +27,10 @@ const spec: Omit<Tool, "run"> = {
     ".gitignore. output_mode files_with_matches (default) gives paths, content gives matching lines, count gives matches " +
     "per file. At most 250 entries unless head_limit says otherwise.",
   readOnly: true,
+  aliases: {
+    names: ["grep", "grep_search", "search_file_content"],
+    parameters: { include: "glob", dir_path: "path" },
+  },
   parameters: {
     type: "object",
     required: ["pattern"],
@@ -147,7 +151,9 @@ async function searchFiles(
   try {
     for (const path of paths) {
       const file = await openInside(call.workspace, `./${path}`, "file");
-      if (file.ok) opened.push(file.value);
+      if (!file.ok) continue;
+      if (call.mayRead?.(file.value.place.relative) === false) await file.value.handle.close();
+      else opened.push(file.value);
     }
     if (opened.length === 0) return ok({ entries: [], complete: true });
     const mode = modeOf(args);

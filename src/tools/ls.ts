@@ -24,6 +24,7 @@ export const lsTool: Tool = {
     additionalProperties: false,
     properties: { path: { type: "string", description: "Path of the folder; the workspace by default" } },
   },
+  aliases: { names: ["ls", "list", "list_directory"], parameters: { dir_path: "path", dirPath: "path" } },
   run: list,
 };
 
@@ -39,7 +40,8 @@ async function list(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput
       more = names.length === seen;
       if (more) break;
       const path = place.relative === "" ? entry.name : `${place.relative}/${entry.name}`;
-      if (entry.name !== ".flow" && !isSecretFile(path)) names.push(`${fileName(entry.name)}${mark(entry)}`);
+      const isHidden = entry.name === ".flow" || isSecretFile(path) || call.mayRead?.(path) === false;
+      if (!isHidden) names.push(`${fileName(entry.name)}${mark(entry)}`);
     }
     return present(names, more);
   } finally {

@@ -25,7 +25,17 @@ export function canonicalToolName(name: string): string | undefined {
   return canonical.get(name);
 }
 
-const onOffer: ReadonlySet<string> = new Set(["Read", "Glob", "Grep", "LS"]);
+const onOffer: ReadonlySet<string> = new Set([
+  "Read",
+  "Glob",
+  "Grep",
+  "LS",
+  "Write",
+  "Edit",
+  "Bash",
+  "WebFetch",
+  "TodoWrite",
+]);
 const teamTools = [
   "TeamCreate",
   "TeamDelete",

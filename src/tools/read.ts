@@ -5,6 +5,7 @@ import type { Tool, ToolCall, ToolOutput } from "../model/ports.ts";
 import { type Result, err } from "../model/result.ts";
 import { answer, plural } from "./answer.ts";
 import { textArgument, wholeArgument } from "./arguments.ts";
+import { markOf } from "./file-mark.ts";
 import { type LinesRead, readLines } from "./line-reader.ts";
 import { openInside, shown } from "./workspace-path.ts";
 
@@ -31,6 +32,10 @@ export const readTool: Tool = {
       limit: { type: "integer", minimum: 1, maximum: 100_000, description: "Number of lines; 2000 by default" },
     },
   },
+  aliases: {
+    names: ["read", "read_file"],
+    parameters: { path: "file_path", filePath: "file_path", absolute_path: "file_path" },
+  },
   run: read,
 };
 
@@ -40,12 +45,14 @@ async function read(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput
   const count = wholeArgument(args, "limit") ?? defaultLines;
   const opened = await openInside(call.workspace, path, "file");
   if (!opened.ok) return opened;
-  const { handle, stats } = opened.value;
+  const { handle, stats, place } = opened.value;
   try {
+    if (call.mayRead?.(place.relative) === false) return err(`${shown(path)} may not be read under the rules of this run`);
     const binary = await whyBinary(handle);
     if (binary !== undefined)
       return err(`${shown(path)} ${binary} (${plural(stats.size, "byte")}); Read shows UTF-8 text only`);
     const found = await readLines(handle, { first, count, width: lineWidth, bytes: scanned }, call.signal);
+    if (found.end !== "cancelled") call.seen?.set(place.real, markOf(stats));
     return present(found, { path, first });
   } finally {
     await handle.close();
@@ -59,6 +66,7 @@ async function whyBinary(handle: FileHandle): Promise<string | undefined> {
   const bytes = head.subarray(0, bytesRead);
   const mark = bytes.subarray(0, 2).toString("hex");
   if (mark === "fffe" || mark === "feff") return "is UTF-16 text";
+  if (mark === "8950" || mark === "ffd8" || bytes.subarray(0, 4).toString("latin1") === "GIF8") return "is an image";
   return bytes.includes(0) ? "is a binary file" : undefined;
 }
 

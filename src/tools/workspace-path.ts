@@ -81,11 +81,11 @@ function refusedSpelling(path: string): string | undefined {
 
 function check(root: string, absolute: string, path: string): Result<Place, string> {
   if (!isInside(root, absolute))
-    return err(`${shown(path)} leads outside the workspace; only what lies below it can be read`);
+    return err(`${shown(path)} leads outside the workspace; only what lies below it can be reached`);
   const inside = relative(root, absolute).split(sep).join("/");
   if (inside.split("/").some((segment) => segment.toLowerCase() === ".flow"))
-    return err(`${shown(path)} belongs to flow's own state, which tools cannot read`);
-  if (isSecretFile(inside)) return err(`${shown(path)} is a file that holds credentials; no tool reads it`);
+    return err(`${shown(path)} belongs to flow's own state, which tools cannot touch`);
+  if (isSecretFile(inside)) return err(`${shown(path)} is a file that holds credentials; no tool touches it`);
   return ok({ real: absolute, relative: inside });
 }
 
@@ -136,7 +136,7 @@ function ofKind(opened: Opened, kind: "file" | "folder", path: string): Result<O
   return ok(opened);
 }
 
-function explain(error: unknown): string {
+export function explain(error: unknown): string {
   const code = codeOf(error);
   switch (code) {
     case "ENOENT":
@@ -162,6 +162,6 @@ function explain(error: unknown): string {
   }
 }
 
-function codeOf(error: unknown): string | undefined {
+export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

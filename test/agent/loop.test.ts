@@ -2,14 +2,17 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../../src/model/event.ts";
 import type { ModelClient, ModelDelta, ModelFailure } from "../../src/model/ports.ts";
+import { unknownFacts } from "../../src/model/ports.ts";
 import { ok } from "../../src/model/result.ts";
+import { guardsOf } from "../../src/agent/guard.ts";
 import { noUsage } from "../../src/model/message.ts";
-import { running, tool } from "./running.ts";
+import { hastyClock, running, tool } from "./running.ts";
 
 /** A client whose every reply is `deltas`. */
 function saying(...deltas: ModelDelta[]): ModelClient {
   return {
     provider: "fake",
+    facts: unknownFacts,
     async *stream() {
       await Promise.resolve();
       yield* deltas;
@@ -119,7 +122,7 @@ describe("an agent", () => {
     );
     const message = events.findLast((event) => event.type === "message");
     expect(message?.type === "message" && message.message.blocks).toEqual([
-      { type: "thinking", text: "ab", field: "reasoning" },
+      { type: "thinking", text: "ab", field: "reasoning", model: "scripted/replies.yaml" },
       { type: "text", text: "c" },
     ]);
   });
@@ -186,13 +189,12 @@ describe("an agent without an answer is never done", () => {
     ["cut", "provider_error"],
   ])("a stream that ends with %s is %s and keeps its text", async (error, outcome) => {
     const { result, events } = await running(
-      `- { text: half, calls: [{ name: Echo, args: { text: a } }], error: ${error} }`,
-      {
-        tools: [tool("Echo")],
-      },
+      `- { text: half, calls: [{ name: Echo, args: { text: a } }], error: ${error} }\n`.repeat(4),
+      { tools: [tool("Echo")], clock: hastyClock },
     );
     expect(result).toMatchObject({ outcome, text: "half", turns: 1 });
-    expect(types(events)).toEqual(["message", "turn.started"]);
+    const retries = error === "401" ? [] : ["model.retry", "model.retry", "model.retry"];
+    expect(types(events)).toEqual(["message", "turn.started", ...retries, "model.failed"]);
   });
 
   const kinds: readonly [ModelFailure["kind"], string][] = [
@@ -206,12 +208,12 @@ describe("an agent without an answer is never done", () => {
     ["cancelled", "cancelled"],
   ];
   it.each(kinds)("a failure of kind %s ends it as %s", async (kind, outcome) => {
-    const { result } = await running(saying({ type: "failed", failure: { kind, message: "because" } }));
+    const { result } = await running(saying({ type: "failed", failure: { kind, message: "because", transient: false } }));
     expect(result).toMatchObject({ outcome, reason: "because" });
   });
 
   it("a stream that ends without an end", async () => {
-    const { result } = await running(saying({ type: "text", text: "x" }));
+    const { result } = await running(saying({ type: "text", text: "x" }), { clock: hastyClock });
     expect(result).toMatchObject({ outcome: "provider_error", text: "x" });
   });
 
@@ -224,9 +226,10 @@ describe("an agent without an answer is never done", () => {
 
 describe("the turn cap", () => {
   const loop = "- calls: [{ name: Echo, args: { text: a } }]\n".repeat(3);
+  const guards = guardsOf(false);
 
   it("offers one text-only turn and stays max_turns", async () => {
-    const { result, events } = await running(`${loop}- text: as far as I came`, { tools: [tool("Echo")], maxTurns: 3 });
+    const { result, events } = await running(`${loop}- text: as far as I came`, { tools: [tool("Echo")], maxTurns: 3, guards });
     expect(result).toMatchObject({ outcome: "max_turns", text: "as far as I came", turns: 4 });
     expect(result.reason).toContain("3 turns");
     const note = events.findLast((event) => event.type === "message" && event.message.role === "user");
@@ -237,6 +240,7 @@ describe("the turn cap", () => {
     const offered: number[] = [];
     const client: ModelClient = {
       provider: "fake",
+      facts: unknownFacts,
       async *stream({ tools }) {
         await Promise.resolve();
         offered.push(tools.length);
@@ -252,7 +256,7 @@ describe("the turn cap", () => {
   });
 
   it("stays max_turns when the text-only turn fails", async () => {
-    const { result } = await running(`${loop}- error: 500`, { tools: [tool("Echo")], maxTurns: 3 });
+    const { result } = await running(`${loop}- error: 500`, { tools: [tool("Echo")], maxTurns: 3, guards });
     expect(result.outcome).toBe("max_turns");
   });
 
@@ -263,8 +267,8 @@ describe("the turn cap", () => {
 
   it("is 50 turns when nothing is said, and none when it is 0", async () => {
     const turns = `${"- calls: [{ name: Echo, args: { text: a } }]\n".repeat(60)}- text: end`;
-    expect((await running(turns, { tools: [tool("Echo")] })).result).toMatchObject({ outcome: "max_turns", turns: 51 });
-    const unlimited = await running(turns, { tools: [tool("Echo")], maxTurns: 0 });
+    expect((await running(turns, { tools: [tool("Echo")], guards })).result).toMatchObject({ outcome: "max_turns", turns: 51 });
+    const unlimited = await running(turns, { tools: [tool("Echo")], maxTurns: 0, guards });
     expect(unlimited.result).toMatchObject({ outcome: "done", turns: 61 });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
+import { unknownFacts } from "../../src/model/ports.ts";
 import { running, tool } from "./running.ts";
 
 const output: JsonObject = {
@@ -22,10 +23,11 @@ describe("an agent with an output schema", () => {
     const offered: unknown[] = [];
     const client = {
       provider: "fake",
+      facts: unknownFacts,
       async *stream({ tools }: { tools: readonly unknown[] }) {
         await Promise.resolve();
         offered.push(...tools);
-        yield { type: "failed" as const, failure: { kind: "provider_error" as const, message: "x" } };
+        yield { type: "failed" as const, failure: { kind: "provider_error" as const, message: "x", transient: false } };
       },
     };
     await running(client, { output, tools: [tool("Read")] });
@@ -75,8 +77,8 @@ describe("an agent with an output schema", () => {
     ["two objects", '{"ok": true} {"ok": false}', "nor a JSON object"],
     ["__proto__", '{"ok": true, "__proto__": {}}', "nor a JSON object"],
   ])("is invalid_output for prose with %s", async (_, text, words) => {
-    const { result } = await running(`- text: ${JSON.stringify(text)}`, { output });
-    expect(result).toMatchObject({ outcome: "invalid_output", text });
+    const { result } = await running(`- text: ${JSON.stringify(text)}\n`.repeat(3), { output });
+    expect(result).toMatchObject({ outcome: "invalid_output", text, turns: 3 });
     expect(result.reason).toContain(words);
   });
 

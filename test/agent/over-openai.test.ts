@@ -3,7 +3,8 @@ import { ok } from "../../src/model/result.ts";
 import { openaiClient } from "../../src/providers/openai.ts";
 import { choice, sse, sseHeaders, sseServer } from "../providers/sse-server.ts";
 import type { SseServer } from "../providers/sse-server.ts";
-import { running, tool } from "./running.ts";
+import { serverOptions } from "../providers/server-options.ts";
+import { hastyClock, running, tool } from "./running.ts";
 
 let server: SseServer;
 beforeAll(async () => {
@@ -28,7 +29,7 @@ describe("an agent over an OpenAI-compatible server", () => {
           : sse(choice({ content: "Done." }, "stop"));
       response.writeHead(200, sseHeaders).end(reply);
     };
-    const client = openaiClient({ model: "m", baseUrl: server.url, custom: true });
+    const client = openaiClient(serverOptions(server.url));
     const { result } = await running(client, { tools: [tool("Write", { readOnly: false })] });
     expect(result).toMatchObject({ outcome: "done", text: "Done.", turns: 2, usage: { estimated: true, cost: null } });
     expect(bodies[1]).toMatchObject({
@@ -56,7 +57,7 @@ describe("an agent over an OpenAI-compatible server", () => {
             : sse(choice({ content: "Sorry." }, "stop")),
         );
     };
-    const client = openaiClient({ model: "m", baseUrl: server.url, custom: true });
+    const client = openaiClient(serverOptions(server.url));
     const { result, results } = await running(client, { tools: [tool("Write")] });
     expect(result).toMatchObject({ outcome: "done", text: "Sorry." });
     expect(results[0]).toMatchObject({ error: true });
@@ -82,8 +83,8 @@ describe("an agent over an OpenAI-compatible server", () => {
     const outcomes = new Set<string>();
     for (let cut = 0; cut < complete; cut++) {
       server.answer = (_, response) => response.writeHead(200, sseHeaders).end(bytes.subarray(0, cut));
-      const client = openaiClient({ model: "m", baseUrl: server.url, custom: true });
-      outcomes.add((await running(client, { tools: [write] })).result.outcome);
+      const client = openaiClient(serverOptions(server.url));
+      outcomes.add((await running(client, { tools: [write], clock: hastyClock })).result.outcome);
     }
     expect([...outcomes]).toEqual(["provider_error"]);
     expect(ran).toBe(0);

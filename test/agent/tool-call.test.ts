@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Tool } from "../../src/model/ports.ts";
+import { unknownFacts } from "../../src/model/ports.ts";
 import { ok } from "../../src/model/result.ts";
 import { running, tool } from "./running.ts";
 
@@ -114,6 +115,7 @@ describe("a call that cannot run becomes a result the model can read", () => {
     const raw = JSON.stringify({ text: "x".repeat(3 * 1024 * 1024) });
     const client = {
       provider: "fake",
+      facts: unknownFacts,
       async *stream({ messages }: { messages: readonly unknown[] }) {
         await Promise.resolve();
         const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: false, cost: 0 };

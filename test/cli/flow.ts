@@ -46,6 +46,8 @@ export interface Options {
   readonly cwd?: string;
   /** Words for Node itself. */
   readonly node?: readonly string[];
+  /** Milliseconds after which it is killed; 25 seconds when absent. */
+  readonly patience?: number;
 }
 
 /** Longer than any command here needs on a slow machine; then it is killed and the test fails. */
@@ -79,12 +81,15 @@ export class Place {
     return this.start(args, options).ended;
   }
 
-  start(args: readonly string[], { env = {}, stdin, cwd = ".", node = [] }: Options = {}): Running {
+  start(
+    args: readonly string[],
+    { env = {}, stdin, cwd = ".", node = [], patience: ms = patience }: Options = {},
+  ): Running {
     const child = spawn(process.execPath, [...node, command, ...args], {
       cwd: join(this.folder, cwd),
       env: { ...bareEnvironment(), ...env },
       stdio: ["pipe", "pipe", "pipe"],
-      timeout: patience,
+      timeout: ms,
       killSignal: "SIGKILL",
     });
     child.stdin.on("error", () => undefined).end(stdin);
@@ -97,7 +102,7 @@ export class Place {
     const child = spawn("bash", ["-c", script], {
       cwd: join(this.folder, options.cwd ?? "."),
       env: { ...bareEnvironment(), NODE: process.execPath, FLOW: command, ...options.env },
-      timeout: patience,
+      timeout: options.patience ?? patience,
       killSignal: "SIGKILL",
     });
     child.stdin.end(options.stdin);

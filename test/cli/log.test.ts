@@ -68,6 +68,20 @@ describe("the log of a run", () => {
     expect(kinds).not.toContain("run.finished");
   });
 
+  it("is not gone on with when a step forged a line of it, which is named", async () => {
+    const forged = `{"seq":4,"time":"2026-11-22T00:00:00.000Z","type":"step.attempt.finished","step":"b","attempt":1,"outcome":"success","duration":1}`;
+    place.write(
+      "forge.yaml",
+      `steps:\n  a: { run: 'cat forged >> .flow/runs/*/log.jsonl' }\n  b: { needs: [a], run: 'echo b >> ran; exit 1' }\n`,
+    );
+    place.write("forged", `${forged}\n`);
+    expect((await place.flow(["run", "forge.yaml"])).code).toBe(1);
+    const { code, stderr } = await place.flow(["resume", "latest"]);
+    expect(stderr).toMatch(/log\.jsonl:5: expected seq 5, found 4/);
+    expect(code).toBe(2);
+    expect(place.read("ran")).toBe("b\n");
+  });
+
   it("stops the run when the disk is full, and stays readable", async ({ skip }) => {
     place.write(
       "chatty.yaml",

@@ -106,7 +106,7 @@ describe("an agent with a model on a server of the user's own", () => {
 });
 
 describe("a model that is not there", () => {
-  const threeWays = ["Three ways out:", "1. set ", "2. name a server of your own", "3. run without a model"];
+  const threeWays = ["Three ways out:", "1. set ", "2. run without a model: `--script", "3. replay a run: `--replay"];
 
   it("for want of a key is exit 3 with three ways out, before anything runs", async () => {
     place.write("asking.yaml", asking("greet me", own("MY_KEY")));

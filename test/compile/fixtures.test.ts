@@ -51,14 +51,19 @@ async function diagnose(folder: string, name: string): Promise<{ diagnostics: re
   const env = /^# env: (\w+)=(.*)$/m.exec(source);
   if (env?.[1] !== undefined) {
     const diagnostics: Diagnostic[] = [];
-    await run({
+    const result = await run({
       file,
       cwd,
       env: { ...process.env, [env[1]]: env[2] },
       runsDir: temporary,
       onEvent: (line) => line.type === "diagnostic" && diagnostics.push(line.diagnostic),
     });
-    return { diagnostics, text: renderDiagnostics(diagnostics, new Map(), { palette: plainPalette }) };
+    let sources: ReadonlyMap<string, string> = new Map();
+    if (!result.started && result.refusal.kind === "invalid") {
+      diagnostics.push(...result.refusal.diagnostics);
+      sources = result.refusal.sources;
+    }
+    return { diagnostics, text: renderDiagnostics(diagnostics, sources, { palette: plainPalette }) };
   }
   if (args !== undefined) {
     const texts = [...args.matchAll(/--input (\w+)=(\S+)/g)].map((match) => ({

@@ -12,13 +12,13 @@ let ends: readonly number[];
 
 beforeAll(async () => {
   whole = new Project(twelve);
-  first = await whole.run("twelve.yaml");
+  first = await whole.run("twelve.yaml", { approve: ["ok"], form: ["why=tested"], by: "mei" });
   log = Buffer.from(whole.log);
   ends = [...log.entries()].flatMap(([at, byte]) => (byte === 10 ? [at + 1] : []));
 });
 afterAll(() => whole.remove());
 
-test("the run whose log is cut has twelve steps, and every kind of thing that can be reused", () => {
+test("the run whose log is cut has steps of every kind, and every kind of thing that can be reused", () => {
   expect(first).toEqual({
     outcome: "success",
     exitCode: 0,
@@ -30,6 +30,7 @@ test("the run whose log is cut has twelve steps, and every kind of thing that ca
       loop: "321",
       mapped: "RAW world",
       tolerated: "exit partial",
+      approved: JSON.stringify({ often: 2, why: "tested", by: "mei", comment: "" }, undefined, 2),
       all: "inner of hello world made fine",
     },
   });
@@ -101,6 +102,43 @@ async function resumedOnce(bytes: number): Promise<void> {
   expect([bytes, replies(events.slice(before.length)).filter((reply) => paid.includes(reply))]).toEqual([bytes, []]);
   copy.remove();
 }
+
+test("an answer is asked for once, wherever the log of a run that waited is cut", { timeout: 120_000 }, async () => {
+  const asking = new Project({
+    "ask.yaml": `
+name: ask
+steps:
+  before: { run: 'echo "$FLOW_STEP" >> count' }
+  gate:
+    needs: [before]
+    steps:
+      ok: { approve: Go on? }
+      then: { needs: [ok], run: 'echo "$FLOW_STEP" >> count; echo "$BY"', env: { BY: "\${{ steps.ok.outputs.by }}" } }
+    outputs: { by: "\${{ steps.then.outputs.stdout }}" }
+outputs: { by: "\${{ steps.gate.outputs.by }}" }
+`,
+  });
+  expect(await asking.run("ask.yaml")).toEqual({ outcome: "waiting", exitCode: 5, outputs: {} });
+  const approve = ["gate/ok"];
+  const done = { outcome: "success", exitCode: 0, outputs: { by: "mei" } };
+  expect(await asking.resume({ approve, by: "mei" })).toEqual(done);
+  const text = Buffer.from(asking.log);
+  const cuts = [...text.entries()].flatMap(([at, byte]) => (byte === 10 ? [at + 1] : []));
+  for (const bytes of cuts.slice(0, -1)) {
+    const copy = asking.cutAt(bytes);
+    const hasAnswer = readEvents(text.subarray(0, bytes).toString()).some(
+      (line) => line.type === "run.resumed" && line.answers !== undefined,
+    );
+    const next = await copy.resume();
+    expect([bytes, next.outcome]).toEqual([bytes, hasAnswer ? "success" : "waiting"]);
+    if (!hasAnswer) expect([bytes, await copy.resume({ approve, by: "mei" })]).toEqual([bytes, done]);
+    const given = copy.events.filter(({ type }) => type === "approval.given");
+    expect([bytes, given.length >= 1 && given.length <= 2]).toEqual([bytes, true]);
+    expect(copy.events.filter(({ type }) => type === "approval.requested")).toHaveLength(1);
+    copy.remove();
+  }
+  asking.remove();
+});
 
 /** Numbers in [0, 1), the same each time. */
 function seeded(seed: number): () => number {

@@ -15,7 +15,7 @@ import { resume, run, type ResumeRequest, type ResumeResult, type RunRequest } f
 import type { LogLine } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 
-/** Twelve steps of every kind that leaves something: each command adds its path to `count`, so that a second run shows. */
+/** Thirteen steps of every kind that leaves something: each command adds its path to `count`, so that a second run shows. */
 export const twelve: { readonly [file: string]: string } = {
   "twelve.yaml": `
 name: twelve
@@ -47,6 +47,10 @@ steps:
     outputs: { shout: "\${{ upper(result.stdout) }} \${{ inputs.who }}" }
   tolerated: { run: 'echo "$FLOW_STEP" >> count; echo partial; exit 4', continue-on-error: true }
   undoable: { run: 'echo "$FLOW_STEP" >> count; echo made', undo: { run: 'echo "undo $FLOW_STEP" >> count' } }
+  ok:
+    approve: "Go on with \${{ steps.start.outputs.stdout }}?"
+    form: { type: object, required: [why], properties: { why: { type: string }, often: { type: integer, default: 2 } } }
+    timeout: 1d
   skipped: { if: "inputs.who == 'nobody'", run: 'echo "$FLOW_STEP" >> count' }
   report:
     agent: { instructions: Report., tools: [] }
@@ -60,6 +64,7 @@ outputs:
   loop: \${{ steps.loop.outputs.stdout }}
   mapped: \${{ steps.mapped.outputs.shout }}
   tolerated: \${{ steps.tolerated.error.kind }} \${{ steps.tolerated.outputs.stdout }}
+  approved: \${{ toJSON(steps.ok.outputs) }}
   all: \${{ steps.group.outputs.all }} \${{ steps.undoable.outputs.stdout }} \${{ steps.flaky.outputs.stdout }}
 `,
   "sub.yaml": `

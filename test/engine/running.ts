@@ -1,4 +1,4 @@
-import type { RunResult } from "../../src/engine/run.ts";
+import type { RunOptions, RunResult } from "../../src/engine/run.ts";
 import { runPlan } from "../../src/engine/run.ts";
 import type { StepEvent } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -28,6 +28,7 @@ export interface Given {
   readonly does?: { readonly [id: string]: Does };
   readonly otherwise?: Does;
   readonly retriable?: boolean;
+  readonly spent?: NonNullable<RunOptions["spent"]>;
   /** One of its own when absent; what runs at once needs it before there is a {@link Running}. */
   readonly clock?: FakeClock;
   /** Cancelled before it starts. */
@@ -65,6 +66,7 @@ export function start(plan: Plan, given: Given = {}): Running {
     signal: cancel.signal,
     kill: kill.signal,
     parallel: given.parallel ?? 8,
+    ...(given.spent && { spent: given.spent }),
   }).finally(() => {
     ended = true;
   });

@@ -82,7 +82,7 @@ test("a workflow with every kind of step and every key has no issues", () => {
 });
 
 const kinds = "`agent`, `run`, `tool`, `workflow`, `steps`, `approve`, `set`";
-const duration = "must be a duration such as 30s, 10m or 1h30m";
+const duration = "must be a duration such as 30s, 10m, 1h30m or 2d";
 const envName = "must be the name of an environment variable: letters, digits and `_`, not starting with a digit";
 
 const wrong: readonly (readonly [what: string, value: Json, expected: readonly string[]])[] = [

@@ -122,15 +122,13 @@ describe("a captured stream", () => {
 
 describe("memory", () => {
   const mib = 1024 * 1024;
-  const torture = process.env["FLOW_TORTURE"] === "1";
+  /** A tenth of what is promised; all of it in the torture suite. */
+  const torture = process.env["FLOW_TORTURE"] !== undefined;
+  const [text, nul, line] = torture ? [2048, 300, 200] : [205, 30, 20];
   const commands = [
-    [
-      `${torture ? 2048 : 512} MiB of text`,
-      "yes 'a line of text that is not very short' | head -c $BYTES",
-      torture ? 2048 : 512,
-    ],
-    [`${torture ? 300 : 100} MB of NUL`, "head -c $BYTES /dev/zero", torture ? 300 : 100],
-    ["one line of 200 MB", "head -c $BYTES /dev/zero | tr '\\0' x", 200],
+    [`${text} MiB of text`, "yes 'a line of text that is not very short' | head -c $BYTES", text],
+    [`${nul} MiB of NUL`, "head -c $BYTES /dev/zero", nul],
+    [`one line of ${line} MiB`, "head -c $BYTES /dev/zero | tr '\\0' x", line],
   ] as const;
 
   it.each(commands)(
@@ -155,7 +153,7 @@ describe("memory", () => {
       expect(seen).toMatchObject({ kind: "exited", bytes: size * mib });
       expect(seen.growth).toBeLessThan(64 * mib);
       expect(seen.length).toBeLessThan(mib + 500);
-      expect(statSync(path).size).toBe(64 * mib);
+      expect(statSync(path).size).toBe(Math.min(size, 64) * mib);
       rmSync(path);
     },
     120_000,

@@ -6,8 +6,7 @@ import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { Marks } from "../../src/process/marks.ts";
 import { Pipes } from "../../src/process/pipes.ts";
 import { type ProcessOptions, type ProcessResult, runProcess } from "../../src/process/run.ts";
-
-import { killAll, processesWith, uniqueSleep, untilRunning } from "./leftovers.ts";
+import { killAll, processesWith, rounds, stubborn, uniqueSleep, untilRunning } from "./leftovers.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "flow-tree-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,20 +31,7 @@ function bash(script: string, more: Partial<ProcessOptions> = {}): Promise<Proce
   });
 }
 
-/** Background, nohup, own session, double fork, deaf to TERM; each is one process named by `time`. */
-function stubborn(time: string): string {
-  return [
-    `sleep ${time} &`,
-    `nohup sleep ${time} >/dev/null 2>&1 &`,
-    `setsid sleep ${time} >/dev/null 2>&1 &`,
-    `( ( setsid sleep ${time} >/dev/null 2>&1 & ) & )`,
-    `( trap '' TERM; exec sleep ${time} ) &`,
-  ].join("\n");
-}
-
 describe("an aborted process", () => {
-  const rounds = process.env["FLOW_TORTURE"] === "1" ? 50 : 5;
-
   it.each(["waits for its children", "is deaf itself"])("that %s leaves none of five stubborn ones", async (how) => {
     for (let round = 0; round < rounds; round++) {
       const time = token();

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { keyFor, parseModel, providerKeyNames } from "../../src/providers/catalog.ts";
+import { keyFor, parseModel } from "../../src/providers/catalog.ts";
+import { providerKeyNames } from "../../src/providers/key-names.ts";
+import { endpoints } from "../../src/providers/endpoints.ts";
 import type { ModelChoice } from "../../src/providers/catalog.ts";
 import type { Json } from "../../src/model/json.ts";
 
@@ -15,10 +17,10 @@ describe("a model", () => {
       provider: "openai",
       name: "gpt-4o-mini",
       key: "OPENAI_API_KEY",
-      custom: false,
+      protocol: "openai",
     });
     expect(chosen("scripted/replies/a.yaml")).toEqual({
-      provider: "scripted",
+      kind: "scripted",
       id: "scripted/replies/a.yaml",
       path: "replies/a.yaml",
     });
@@ -27,13 +29,13 @@ describe("a model", () => {
 
   it("on a server of the user's own keeps its whole name", () => {
     const model = { id: "openai/gpt-oss-20b", "base-url": "http://127.0.0.1:8000/v1", key: "LOCAL_KEY" };
-    expect(chosen(model)).toEqual({
-      provider: "openai",
+    expect(chosen(model)).toMatchObject({
+      provider: "custom",
       id: "openai/gpt-oss-20b",
       name: "openai/gpt-oss-20b",
       baseUrl: "http://127.0.0.1:8000/v1",
       key: "LOCAL_KEY",
-      custom: true,
+      quirks: { maxTokens: "max_tokens", system: "system", jsonSchema: false },
     });
   });
 
@@ -42,7 +44,7 @@ describe("a model", () => {
     ["openai/", "write `provider/name`"],
     ["opnai/gpt-4o", "did you mean `openai`?"],
     ["constructor/x", "known: scripted, openai"],
-    ["groq/llama", "not yet available"],
+    ["groqq/llama", "did you mean `groq`?"],
     [{ id: "m", "base-url": "file:///etc/passwd" }, "not an http"],
     [{ id: "m", "base-url": "http://x", key: "sk-not-a-name" }, "never the key itself"],
     [{ id: "openai/m", key: "K" }, "needs `model.base-url`"],
@@ -76,5 +78,6 @@ describe("a key", () => {
   it("is in a variable that steps never see", () => {
     expect(providerKeyNames).toContain("OPENAI_API_KEY");
     expect([...providerKeyNames].sort()).toEqual(providerKeyNames);
+    for (const { key = "OPENAI_API_KEY" } of Object.values(endpoints)) expect(providerKeyNames).toContain(key);
   });
 });

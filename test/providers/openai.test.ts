@@ -9,6 +9,7 @@ import type { Message } from "../../src/model/message.ts";
 import type { ModelClient, ToolSpec } from "../../src/model/ports.ts";
 import { openaiClient } from "../../src/providers/openai.ts";
 import { drain, requestWith } from "./drain.ts";
+import { rowAt } from "./server-options.ts";
 
 const weather: ToolSpec = {
   name: "get_weather",
@@ -98,7 +99,7 @@ afterAll(async () => {
 });
 
 function client(): ModelClient {
-  return openaiClient({ model: "gpt-4o-mini", baseUrl, apiKey: "sk-secret", keyName: "MY_KEY", idleTimeout: 5_000 });
+  return openaiClient({ ...rowAt("openai/gpt-4o-mini", baseUrl), keyName: "MY_KEY", idleTimeout: 5_000 });
 }
 
 interface Journaled {
@@ -149,7 +150,7 @@ describe("a reply of a real server through the real SDK", () => {
     expect(second.text).toBe("It is sunny in Paris.");
     const { body } = await lastRequest();
     expect(body["messages"]).toEqual([
-      { role: "system", content: "Be brief." },
+      { role: "developer", content: "Be brief." },
       { role: "user", content: "weather" },
       {
         role: "assistant",

@@ -61,6 +61,7 @@ describe("the turns of a script", () => {
       failure: {
         kind: "provider_error",
         message: "replies.yaml: agent `writer` (step `draft`), turn 3: the script is used up; it has 2 turns for it",
+        transient: false,
       },
     });
   });
@@ -237,7 +238,15 @@ describe("a script with mistakes", () => {
     ["agents: { a: [{ text: x, delay: 5 }] }", ["1:33 FLOW2012 `delay` must be a duration such as `500ms` or `2s`"]],
     [
       "agents: { a: [{ error: 200 }] }",
-      ["1:24 FLOW2004 `error` is an HTTP status from 400 to 599, or timeout, malformed, cut"],
+      ["1:24 FLOW2004 `error` is an HTTP status from 400 to 599, or timeout, malformed, cut, overflow, unreachable"],
+    ],
+    ["price: { input: 1, output: 2 }", ["1:1 FLOW2003 a script needs `agents` or `steps`"]],
+    [
+      "price: { input: free }\nagents: { a: [{ text: x }] }",
+      [
+        "1:8 FLOW2003 a `price` needs `output`",
+        "1:17 FLOW2001 `input` must be US dollars for a million tokens",
+      ],
     ],
     ["agents: { a: [{ text: x, stop: never }] }", ["1:32 FLOW2004 `stop` is one of end, length, refusal, unknown"]],
     [
@@ -264,5 +273,20 @@ describe("a script with mistakes", () => {
 
   it("has the YAML reader's diagnostics when it is not YAML", () => {
     expect(problems("agents: [")).toEqual([expect.stringContaining("FLOW1006")]);
+  });
+});
+
+describe("the price of a script", () => {
+  const tokens = { input: 1000, output: 100, cacheRead: 1000, cacheWrite: 0, reasoning: 0 };
+
+  it.each([
+    ["nothing by default", "", 0],
+    ["what it says, cached tokens as others", "price: { input: 3, output: 15 }\n", 0.0075],
+    ["less for cached tokens, where it says so", "price: { input: 3, output: 15, cache-read: 1 }\n", 0.0055],
+  ])("is %s", (_what, price, cost) => {
+    const script = loadScript(Buffer.from(`${price}agents: { a: [{ text: x }] }`), "replies.yaml");
+    if (!script.ok) throw new Error("the script is wrong");
+    const clock: Clock = { now: () => 0, monotonic: () => 0, after: () => () => undefined };
+    expect(scriptedClient(script.value, clock).facts.cost(tokens)).toBeCloseTo(cost, 12);
   });
 });

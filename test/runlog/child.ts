@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import { createMask } from "../../src/runlog/redact.ts";
 import { readLog } from "../../src/runlog/read.ts";
 import { openLog } from "../../src/runlog/write.ts";
@@ -7,17 +8,27 @@ const [mode, folder = ""] = process.argv.slice(2);
 if (mode === "write") write();
 else await read();
 
-/** Prints the number of each event after `emit` returned. */
+/**
+ * As a chain of commands that end at once: where a command would start, the number of events so far is printed, in one
+ * system call that is over when it returns.
+ */
 function write(): void {
   const clock = { now: Date.now, monotonic: () => performance.now(), after: () => () => undefined };
   const opened = openLog({ folder, clock, mask: createMask([]), fsync: false });
   if (!opened.ok) throw new Error(opened.error.message);
-  for (let count = 1; opened.value.failure() === undefined; count++) {
-    opened.value.emit({ type: "step.ready", step: `step-${count}-${"x".repeat(count % 97)}` });
-    if (opened.value.failure() === undefined) process.stdout.write(`${count}\n`);
+  const log = opened.value;
+  const done = { outcome: "success", duration: 1 } as const;
+  for (let count = 3; log.failure() === undefined; count += 5) {
+    const step = `step-${count}-${"x".repeat(count % 97)}`;
+    log.emit({ type: "step.ready", step });
+    log.emit({ type: "step.started", step, kind: "run" });
+    log.emit({ type: "step.attempt.started", step, attempt: 1 });
+    if (log.failure() === undefined) writeSync(1, `${count}\n`);
+    log.emit({ type: "step.attempt.finished", step, attempt: 1, ...done });
+    log.emit({ type: "step.finished", step, conclusion: "success", ...done });
   }
-  opened.value.close();
-  process.stdout.write(`${opened.value.failure()}\n`);
+  log.close();
+  writeSync(1, `${log.failure()}\n`);
 }
 
 async function read(): Promise<void> {

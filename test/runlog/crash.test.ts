@@ -17,7 +17,7 @@ async function readBack(folder: string): Promise<number> {
 }
 
 describe("a process killed while it writes", () => {
-  it("has lost nothing that it acknowledged", { timeout: 60_000 }, async () => {
+  it("has lost nothing that it acted on", { timeout: 60_000 }, async () => {
     for (let round = 0; round < 5; round++) {
       const folder = emptyFolder();
       const writer = spawn(process.execPath, [child, "write", folder], { stdio: ["ignore", "pipe", "inherit"] });
@@ -29,9 +29,9 @@ describe("a process killed while it writes", () => {
         output += text;
       });
       await ended;
-      const acknowledged = Number(output.split("\n").at(-2));
-      expect(acknowledged).toBeGreaterThan(0);
-      expect(await readBack(folder)).toBeGreaterThanOrEqual(acknowledged);
+      const actedOn = Number(output.split("\n").at(-2));
+      expect(actedOn).toBeGreaterThan(0);
+      expect(await readBack(folder)).toBeGreaterThanOrEqual(actedOn);
     }
   });
 });

@@ -35,13 +35,11 @@ interface Choices {
   readonly secrets?: readonly Secret[];
   readonly deltas?: boolean;
   readonly clock?: Clock;
+  readonly onLine?: (line: string) => void;
 }
 
-export function newLog(
-  folder: string,
-  { secrets = [], deltas = false, clock = stillClock() }: Choices = {},
-): LogWriter {
-  const opened = openLog({ folder, clock, mask: createMask(secrets), deltas });
+export function newLog(folder: string, { secrets = [], clock = stillClock(), ...rest }: Choices = {}): LogWriter {
+  const opened = openLog({ folder, clock, mask: createMask(secrets), ...rest });
   if (!opened.ok) throw new Error(opened.error.message);
   return opened.value;
 }

@@ -55,12 +55,29 @@ describe("a log", () => {
     expect(lines).toEqual(allSamples.map((event, index) => ({ ...event, seq: index + 1, time: lines[index]?.time })));
   });
 
-  it("can be read while it is written: each state event is in the file when emit returns", () => {
+  it("can be read while it is written: an event is in the file when emit returns, or at the end of the turn", async () => {
     const log = newLog(emptyFolder());
-    for (let count = 1; count <= 20; count++) {
+    const failed: Event = { type: "step.finished", step: "a", outcome: "failure", conclusion: "failure", duration: 1 };
+    for (let count = 0; count < 20; count += 2) {
       log.emit(finished(count));
       expect(linesOf(log.file)).toHaveLength(count);
+      if (count % 4 === 0) await Promise.resolve();
+      else log.emit(failed);
+      expect(linesOf(log.file)).toHaveLength(count % 4 === 0 ? count + 1 : count + 2);
+      if (count % 4 === 0) log.emit(failed);
     }
+    log.close();
+  });
+
+  it("tells of a line when the file has it", async () => {
+    const seen: string[] = [];
+    const log = newLog(emptyFolder(), { onLine: (line) => seen.push(line) });
+    log.emit(finished(1));
+    log.emit(finished(2));
+    expect(seen).toEqual([]);
+    await Promise.resolve();
+    expect(seen.map((line) => JSON.parse(line) as LogLine)).toEqual(linesOf(log.file));
+    expect(seen).toHaveLength(2);
     log.close();
   });
 
@@ -149,11 +166,11 @@ describe("deltas", () => {
     log.emit(delta("a"));
     log.emit(delta("b"));
     expect(linesOf(log.file)).toEqual([]);
-    log.emit(finished(1));
+    log.emit({ type: "step.undo.started", step: "a" });
     expect(linesOf(log.file).map(({ seq, type }) => `${seq} ${type}`)).toEqual([
       "1 message.delta",
       "2 message.delta",
-      "3 step.finished",
+      "3 step.undo.started",
     ]);
     log.emit(delta("x".repeat(70_000)));
     expect(linesOf(log.file)).toHaveLength(4);

@@ -5,7 +5,11 @@ import type { Json, JsonObject } from "../../src/model/json.ts";
 import type { StepResult } from "../../src/model/outcome.ts";
 import type { Body, StepKind } from "../../src/model/plan.ts";
 import type { Attempt } from "../../src/model/ports.ts";
+import { systemClock } from "../../src/flow/clock.ts";
+import { Marks } from "../../src/process/marks.ts";
 import { makeTempFolder } from "../../src/process/temp-folder.ts";
+import { Approvals } from "../../src/steps/approvals.ts";
+import type { ApproveOptions } from "../../src/steps/approve.ts";
 import { createSteps, type StepsOptions } from "../../src/steps/index.ts";
 
 const at = { file: "test.yaml", line: 1, column: 1, endLine: 1, endColumn: 2 };
@@ -33,6 +37,15 @@ export interface Written {
   readonly signal?: AbortSignal;
 }
 
+const noApprovals: ApproveOptions = {
+  approvals: new Approvals(),
+  by: () => "nobody",
+  mask: (text) => text,
+  emit: () => undefined,
+  clock: systemClock,
+  over: new AbortController().signal,
+};
+
 /** A folder with everything `run` steps need, and a way to run one. */
 export class Bench {
   readonly folder: string = mkdtempSync(join(tmpdir(), "flow-steps-"));
@@ -50,6 +63,7 @@ export class Bench {
       runId: "20260101-abc",
       cwd: this.cwd,
       tempFolder: this.temp,
+      marks: new Marks("20260101-abc"),
       spillFolder: this.spill,
       inheritedEnvironment: process.env,
       providerKeys: [],
@@ -57,6 +71,7 @@ export class Bench {
       checkOutput: () => Promise.resolve([]),
       tools: () => Promise.resolve([]),
       workspace: this.cwd,
+      ...noApprovals,
       ...options,
     });
     const command = typeof run === "string" ? { script: run } : ({ argv: true } as const);

@@ -63,7 +63,7 @@ afterAll(() => work.remove());
 
 describe("files that hold credentials", () => {
   it.each(secrets)("are refused by Read and Grep: %s", async (path) => {
-    const refused = `error: ${JSON.stringify(path)} is a file that holds credentials; no tool reads it`;
+    const refused = `error: ${JSON.stringify(path)} is a file that holds credentials; no tool touches it`;
     expect(await work.call("Read", { file_path: path })).toBe(refused);
     expect(await work.call("Grep", { pattern: ".", path, output_mode: "content" })).toBe(refused);
     expect(await work.call("Read", { file_path: join(work.root, path) })).toContain("holds credentials");
@@ -106,11 +106,13 @@ describe("the names of tools", () => {
       expect(canonicalToolName(name)).toBeUndefined();
   });
 
-  it("belong to tools that are read-only and take no argument they do not know", () => {
-    const tools = createTools({ marks: new Marks("names") });
-    expect(tools.map(({ name }) => name)).toEqual(["Read", "Glob", "Grep", "LS"]);
-    for (const { readOnly, parameters } of tools) {
-      expect(readOnly).toBe(true);
+  it("belong to tools that take no argument they do not know", () => {
+    const tools = createTools({ marks: new Marks("names"), environment: {} });
+    const reading = ["Read", "Glob", "Grep", "LS", "WebFetch"];
+    const names = ["Read", "Glob", "Grep", "LS", "Write", "Edit", "Bash", "WebFetch", "TodoWrite"];
+    expect(tools.map(({ name }) => name)).toEqual(names);
+    for (const { name, readOnly, parameters } of tools) {
+      expect(readOnly).toBe(reading.includes(name));
       expect(parameters).toMatchObject({ type: "object", additionalProperties: false });
     }
   });

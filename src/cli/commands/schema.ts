@@ -6,11 +6,11 @@ export function defineSchema(program: Command): void {
   program
     .command("schema")
     .description("print a JSON Schema of flow's files")
-    .addArgument(new Argument("<name>", "which one").choices(["workflow", "agent", "event"]))
-    .action((name: string) => print(name === "workflow" ? selfContained(read(name), read("agent")) : read(name)));
+    .addArgument(new Argument("<name>", "which one").choices(["workflow", "agent", "event", "config"]))
+    .action((name: string) => print(["workflow", "config"].includes(name) ? selfContained(read(name), read("agent")) : read(name)));
 }
 
-/** The schema of a workflow with that of an agent inside, so that one file is enough for an editor. */
+/** A schema with that of an agent inside, of which it uses parts, so that one file is enough for an editor. */
 function selfContained(workflow: string, agent: string): string {
   const inside = "#/$defs/agentFile";
   const whole = JSON.parse(workflow.replaceAll(/"agent\.schema\.json(?:#([^"]*))?"/g, `"${inside}$1"`)) as Schema;

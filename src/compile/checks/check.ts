@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../model/json.ts";
+import type { Json, JsonObject } from "../../model/json.ts";
 import type { LinkedWorkflow } from "../linked.ts";
 import type { Report } from "../report.ts";
 import type { Types } from "../types.ts";
@@ -12,7 +12,26 @@ export interface CheckSource {
   readonly tools: ReadonlyMap<string, boolean>;
   /** JSON Schema of the arguments of a tool that flow has already. */
   readonly toolParameters: ToolParameters;
+  /** What is wrong with the rules of a `permissions:` block; `tools` are those of the workflow itself. */
+  readonly ruleProblems: RuleProblems;
+  readonly modelProblem: ModelProblem;
 }
+
+export type RuleProblems = (permissions: Json, tools: readonly string[]) => Promise<readonly RuleProblem[]>;
+
+export interface RuleProblem {
+  /** In the block. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  readonly suggestion?: string;
+  /** It cannot be read; otherwise it only never holds. */
+  readonly broken: boolean;
+}
+
+/** What is wrong with a `model:`; with a suggestion it may be right, and only looks like a typing error. */
+export type ModelProblem = (
+  model: Json,
+) => Promise<{ readonly message: string; readonly suggestion?: string } | undefined>;
 
 export type ToolParameters = (tool: string) => Promise<JsonObject | undefined>;
 

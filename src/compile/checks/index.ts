@@ -6,6 +6,9 @@ import { checkCredentials } from "./credentials.ts";
 import { checkEnvironment } from "./environment.ts";
 import { checkExpectations } from "./expectations.ts";
 import { checkKeyFit } from "./key-fit.ts";
+import { checkModels } from "./models.ts";
+import { checkLimits } from "./limits.ts";
+import { checkPermissions } from "./permissions.ts";
 import { checkReferences } from "./references.ts";
 import { checkScripts } from "./scripts.ts";
 import { checkSize } from "./size.ts";
@@ -16,6 +19,7 @@ import { checkUnavailable } from "./unavailable.ts";
 export const checks: readonly Check[] = [
   checkSize,
   checkKeyFit,
+  checkLimits,
   checkReferences,
   checkConditions,
   checkArguments,
@@ -24,6 +28,8 @@ export const checks: readonly Check[] = [
   checkEnvironment,
   checkCredentials,
   checkAgents,
+  checkModels,
+  checkPermissions,
   checkExpectations,
   checkUnavailable,
 ];

@@ -1,15 +1,20 @@
 import type { StepKind } from "../../model/plan.ts";
 import { entry, type MapNode } from "../../source/document.ts";
-import { stepsOf } from "../linked.ts";
+import { type LinkedWorkflow, stepsOf } from "../linked.ts";
 import { asMap, entriesOf } from "../read/nodes.ts";
 import { kindOf } from "../read/kind.ts";
 import { anArticle, type Report } from "../report.ts";
+import type { StepShape } from "../shape.ts";
 import type { Check } from "./check.ts";
 
 /** Keys every kind of step may be written with, but that mean nothing on some: the kinds and the reason. */
 export const misfits: { readonly [key: string]: { readonly kinds: readonly StepKind[]; readonly reason: string } } = {
   retry: { kinds: ["set", "approve"], reason: "there is nothing to try again" },
   timeout: { kinds: ["set"], reason: "it takes no time" },
+  parallel: {
+    kinds: ["set", "approve"],
+    reason: "it holds no place among the others: values are set at once, and whoever is asked is asked for all items",
+  },
   cache: { kinds: ["set", "approve"], reason: "there is nothing to save by reusing it" },
   env: {
     kinds: ["set", "approve", "steps", "workflow"],
@@ -29,22 +34,54 @@ export const misfits: { readonly [key: string]: { readonly kinds: readonly StepK
 export const checkKeyFit: Check = ({ workflow, report }) => {
   for (const { step } of stepsOf(workflow.scope)) {
     checkKeys(step.node, step.step.kind, report);
-    const cache = entry(step.node, "cache");
     const undo = entry(step.node, "undo");
-    if (cache && undo) {
-      report(
-        "FLOW2009",
-        cache.keyAt,
-        "a step with `undo` has an effect outside, so its outputs cannot stand for it: `cache` and `undo` exclude each other",
-        {
-          related: [{ message: "`undo` is here", at: undo.keyAt }],
-        },
-      );
-    }
+    if (step.step.cache !== undefined) checkCache(step, workflow, report);
     const undoNode = asMap(undo?.value);
     if (undoNode) checkUndo(undoNode, report);
   }
 };
+
+/** Outputs that are reused cannot stand for what was done outside, nor for what a person said. */
+function checkCache(step: StepShape, workflow: LinkedWorkflow, report: Report): void {
+  const at = entry(step.node, "cache")?.keyAt ?? step.idAt;
+  const undo = entry(step.node, "undo");
+  if (undo) {
+    const message =
+      "a step with `undo` has an effect outside, so its outputs cannot stand for it: `cache` and `undo` exclude each other";
+    report("FLOW2009", at, message, { related: [{ message: "`undo` is here", at: undo.keyAt }] });
+  }
+  for (const inner of stepsInside(step, workflow, new Set())) {
+    const effect = entry(inner.node, "undo");
+    const approval = entry(inner.node, "approve");
+    if (effect)
+      report(
+        "FLOW2009",
+        at,
+        `the step \`${inner.id}\` inside has an \`undo\`, so it has an effect outside that reused outputs cannot stand for`,
+        { related: [{ message: "`undo` is here", at: effect.keyAt }] },
+      );
+    if (approval)
+      report(
+        "FLOW2009",
+        at,
+        `the step \`${inner.id}\` inside asks a person, and an answer is given once and not reused`,
+        {
+          related: [{ message: "`approve` is here", at: approval.keyAt }],
+        },
+      );
+  }
+}
+
+/** The steps of a group or a sub-workflow, at every depth; each workflow once. */
+function* stepsInside(step: StepShape, workflow: LinkedWorkflow, seen: Set<LinkedWorkflow>): Generator<StepShape> {
+  const target = workflow.workflows.get(step);
+  if (target !== undefined && seen.has(target)) return;
+  if (target !== undefined) seen.add(target);
+  for (const inner of step.inner?.steps ?? target?.scope.shape.steps ?? []) {
+    yield inner;
+    yield* stepsInside(inner, target ?? workflow, seen);
+  }
+}
 
 function checkUndo(node: MapNode, report: Report): void {
   const kind = kindOf(node);

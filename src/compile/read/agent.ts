@@ -7,6 +7,7 @@ import { longestDuration, parseDuration } from "../../model/duration.ts";
 import { type Reader, readTemplate, refuseExpressions } from "./expression.ts";
 import type { AgentFile } from "../load.ts";
 import { asMap, booleanOf, entriesOf, itemsOf, numberOf, textOf, textsOf } from "./nodes.ts";
+import { readPermissions } from "./permissions.ts";
 import { filePlace } from "./place.ts";
 import type { Report } from "../report.ts";
 import type { AgentShape, Place, Word } from "../shape.ts";
@@ -21,6 +22,7 @@ const fields = new Set([
   "instructions",
   "prompt",
   "tools",
+  "permissions",
   "model",
   "output",
   "limits",
@@ -61,6 +63,7 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
     if (isFixed) refuseExpressions(reader, value, `an agent's \`${key}\``);
   }
   const prompt = get("prompt");
+  const permissions = get("permissions");
   const inputs = readInputs(reader, get("inputs"));
   const output = readSchema(reader, get("output"));
   const place = filePlace("an agent's `prompt`", ["inputs"]);
@@ -72,6 +75,7 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
     ...optional("instructions", textOf(instructions) ?? source.body?.value.trim()),
     ...(prompt && { prompt: readTemplate(reader, prompt, place) }),
     ...(get("tools") && { tools: textsOf(get("tools")) }),
+    ...optional("permissions", permissions && readPermissions(permissions)),
     models: readModels(reader, get("model"), filePlace("an agent's `model`", [])),
     ...optional("output", output),
     limits: readLimits(get("limits"), report),

@@ -4,6 +4,7 @@ import type { AgentShape, StepShape, Word } from "../shape.ts";
 import { optional, readAgent, readModels, readSchema } from "./agent.ts";
 import { type Reader, readEntries, readTemplate, refuseExpressions } from "./expression.ts";
 import { asMap, asText, itemsOf, numberOf, textOf } from "./nodes.ts";
+import { readPermissions } from "./permissions.ts";
 import { filePlace, type Loops, stepPlace } from "./place.ts";
 
 /** What a workflow's `defaults`, `env` and `model` give to its steps. */
@@ -69,7 +70,8 @@ function readAgentBody(source: BodySource): StepBody {
     inline &&
     readAgent({ key: `#steps.${key}.agent`, name: key, document: reader.document, node: inline }, reader.report);
   const own = readModels(reader, entry(node, "model")?.value, filePlace("`model`", ["inputs", "vars"]));
-  const overrides = ["tools", "permissions", "limits", "team"].flatMap((it) => {
+  const permissions = entry(node, "permissions")?.value;
+  const overrides = ["tools", "team"].flatMap((it) => {
     const value = entry(node, it)?.value;
     return value ? [[it, toJson(value)] as const] : [];
   });
@@ -86,6 +88,7 @@ function readAgentBody(source: BodySource): StepBody {
       ...optional("output", readSchema(reader, entry(node, "output")?.value)),
       models: own,
       ...optional("check", readCheck(entry(node, "check")?.value)),
+      ...optional("permissions", permissions && readPermissions(permissions)),
       overrides: { json: Object.fromEntries(overrides) },
     },
     ...optional("agent", agent),

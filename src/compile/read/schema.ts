@@ -15,7 +15,7 @@ export function checkWorkflowShape(root: MapNode, report: Report): void {
 }
 
 export function checkAgentShape(node: MapNode, report: Report): void {
-  reportIssues(node, checkAgent(toJson(node)), report, new Set());
+  reportIssues(node, checkAgent(toJson(node)), report);
 }
 
 /** Checks a JSON Schema that a user wrote; problems are placed inside it. */
@@ -58,11 +58,12 @@ function checkKinds(root: MapNode, report: Report, unclear: Set<SourceNode>): vo
   visit(root.entries.find((it) => it.key === "steps")?.value);
 }
 
-function reportIssues(
+/** Says what does not fit a schema, at the places of the file. */
+export function reportIssues(
   root: MapNode,
   issues: readonly SchemaIssue[],
   report: Report,
-  unclear: ReadonlySet<SourceNode>,
+  unclear: ReadonlySet<SourceNode> = new Set(),
 ): void {
   for (const issue of issues) {
     if (insideUnclear(root, issue.path, unclear)) continue;

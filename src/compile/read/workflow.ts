@@ -1,4 +1,4 @@
-import type { Data, Named, Template } from "../../model/plan.ts";
+import type { Data, Named, RuleData, Template } from "../../model/plan.ts";
 import { entry, type MapNode, type SourceNode, toJson } from "../../source/document.ts";
 import type { WorkflowFile } from "../load.ts";
 import type { Report } from "../report.ts";
@@ -7,6 +7,7 @@ import { checkNames, optional, readAgent, readInputs, readLimits, readModels } f
 import type { Defaults } from "./body.ts";
 import { readCondition, type Reader, readEntries, readTemplate, refuseExpressions } from "./expression.ts";
 import { asMap, asText, entriesOf, itemsOf, textOf } from "./nodes.ts";
+import { readPermissions } from "./permissions.ts";
 import { filePlace, noLoops, stepPlace } from "./place.ts";
 import { checkWorkflowShape } from "./schema.ts";
 import { readSteps } from "./step.ts";
@@ -43,7 +44,7 @@ export function readWorkflow(file: WorkflowFile, report: Report): WorkflowShape 
     secrets: words(get("secrets")),
     limits: readLimits(get("limits"), report),
     expect: { steps: words(expectation(node, "steps")), outputs: words(expectation(node, "outputs")) },
-    settings: { ...data("permissions"), ...data("mcp"), ...data("tools") },
+    settings: { ...permissions(), ...data("mcp"), ...data("tools") },
     agents: readInlineAgents(file, get("agents"), report),
     models: defaults.models,
     tools: entriesOf(get("tools")).map((tool) => tool.key),
@@ -55,7 +56,12 @@ export function readWorkflow(file: WorkflowFile, report: Report): WorkflowShape 
     uses: reader.uses,
   };
 
-  function data<K extends "permissions" | "mcp" | "tools">(key: K): { [k in K]?: Data } {
+  function permissions(): { permissions?: RuleData } {
+    const value = get("permissions");
+    return optional("permissions", value && readPermissions(value));
+  }
+
+  function data<K extends "mcp" | "tools">(key: K): { [k in K]?: Data } {
     const value = get(key);
     return optional(key, value && { json: toJson(value) });
   }

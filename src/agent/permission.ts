@@ -1,0 +1,71 @@
+import type { TurnIds, AgentEvent } from "../model/event.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Rights, Tool, Verdict } from "../model/ports.ts";
+import type { AgentResult } from "./agent-result.ts";
+import type { CallBlock } from "./turn.ts";
+
+/** What one agent run may do, and what it has come upon. */
+export interface RunRights extends Rights {
+  /** The marks of files, as {@link ToolCall.seen} has them. */
+  readonly seen: Map<string, string>;
+  /** Rules that would have let a call go ahead that nobody could be asked about. */
+  readonly wanting: Set<string>;
+}
+
+export function runRights(rights: Rights): RunRights {
+  return { ...rights, seen: new Map(), wanting: new Set() };
+}
+
+export interface Judged {
+  /** Absent where no rules are in force. */
+  readonly event?: AgentEvent;
+  /** Why the call does not go ahead; a sentence for the model. */
+  readonly refusal: string | undefined;
+}
+
+/** Asks the rules about one call. A question nobody can be asked is a no, and kept in mind. */
+export async function judge(
+  call: CallBlock,
+  { tool, args }: { readonly tool: Tool; readonly args: JsonObject },
+  { ids, rights }: { readonly ids: TurnIds; readonly rights?: RunRights | undefined },
+): Promise<Judged> {
+  if (rights === undefined || tool.unjudged) return { refusal: undefined };
+  const verdict = await rights.judge({ tool: tool.name, args });
+  const { decision, rule, toAllow } = verdict;
+  if (decision === "ask") for (const text of toAllow) rights.wanting.add(text);
+  const { text, layer, file, line } = rule;
+  return {
+    event: {
+      ...ids,
+      type: "permission.judged",
+      id: call.id,
+      name: tool.name,
+      decision,
+      rule: text,
+      layer,
+      ...(file !== undefined && { file }),
+      ...(line !== undefined && { line }),
+      ...(decision !== "allow" && { toAllow }),
+    },
+    refusal: decision === "allow" ? undefined : refusalOf(tool.name, verdict),
+  };
+}
+
+function refusalOf(tool: string, { decision, rule }: Verdict): string {
+  const place = rule.file === undefined ? "" : `, ${rule.file}${rule.line === undefined ? "" : `:${rule.line}`}`;
+  const source = `the rule \`${rule.text}\` (${rule.layer}${place})`;
+  if (decision === "deny") return `This call of \`${tool}\` is denied by ${source}. Do the work without it.`;
+  return `This call of \`${tool}\` needs a person's approval by ${source}, and nobody is there to give it. Do what you can without it.`;
+}
+
+/** An agent that wanted more than it may, with nobody to ask, has not done its work. */
+export function withDenials(result: AgentResult, rights: RunRights | undefined): AgentResult {
+  if (result.outcome !== "done" || rights === undefined || rights.wanting.size === 0) return result;
+  const rules = [...rights.wanting].slice(0, 5);
+  const list = rules.map((rule) => JSON.stringify(rule)).join(", ");
+  const flags = rules.map((rule) => `--allow '${rule.replaceAll("'", "'\\''")}'`).join(" ");
+  const reason =
+    "it needed approval, and nobody was there to give it; to allow the same next time, write " +
+    `\`permissions: { allow: [${list}] }\` or run with ${flags}`;
+  return { ...result, outcome: "denied", reason };
+}

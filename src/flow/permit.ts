@@ -1,0 +1,81 @@
+import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Plan, Scope, Step } from "../model/plan.ts";
+import type { Verdict } from "../model/ports.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import { splitRule } from "../permissions/notation.ts";
+import { subjectKind } from "../permissions/subjects.ts";
+import { canonicalToolName } from "../tools/names.ts";
+import { createRights, type RightsWishes } from "./rights.ts";
+
+export interface PermitSource extends RightsWishes {
+  readonly plan: Plan;
+  readonly workspace: string;
+  /** `Tool(what)`: a command, a path, an address, a name. */
+  readonly call: string;
+}
+
+/** The verdict for one agent step. */
+export interface Permit extends Verdict {
+  readonly step: string;
+  readonly agent: string;
+}
+
+export type PermitResult =
+  | { readonly kind: "judged"; readonly permits: readonly Permit[] }
+  | { readonly kind: "invalid"; readonly diagnostics: readonly Diagnostic[]; readonly sources: SourceTexts }
+  | { readonly kind: "usage"; readonly message: string };
+
+/** An agent by its name or file is asked about as the one step of a workflow. */
+export function sourceOf(agent: string): { readonly file: string; readonly stdin?: Uint8Array } {
+  const isWorkflow = /\.ya?ml$/.test(agent) && !/(?:^|\/)agents\//.test(agent);
+  if (isWorkflow || agent === "-") return { file: agent };
+  const text = `name: permit\nsteps: { agent: { agent: ${JSON.stringify(agent)}, prompt: "-" } }\n`;
+  return { file: "-", stdin: Buffer.from(text) };
+}
+
+/** What the rules say of a call, for every agent step of a plan. Nothing runs. */
+export async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[], string>> {
+  const call = readCall(source.call);
+  if (!call.ok) return call;
+  const rights = createRights({ ...source, asker: undefined });
+  if (!rights.ok) return rights;
+  const { plan } = source;
+  const permits: Permit[] = [];
+  const signal = new AbortController().signal;
+  const root = plan.workflows[plan.root]?.scope;
+  for (const { step, path } of root ? agentSteps(root, plan, "") : []) {
+    const name = step.body.kind === "agent" ? (plan.agents[step.body.agent]?.name ?? step.body.agent) : "";
+    permits.push({ step: path, agent: name, ...(await rights.value.of({ step, path, signal }).judge(call.value)) });
+  }
+  return permits.length > 0 ? ok(permits) : err("no step of it runs an agent");
+}
+
+function readCall(text: string): Result<{ readonly tool: string; readonly args: JsonObject }, string> {
+  const split = splitRule(text);
+  if (split === undefined) return err(`${JSON.stringify(text)} is not a call; write it as \`Bash(git push)\` or \`Write(src/a.ts)\``);
+  const tool = canonicalToolName(split.tool) ?? split.tool;
+  const what = split.pattern ?? "";
+  switch (subjectKind(tool)) {
+    case "command":
+      return ok({ tool, args: { command: what } });
+    case "path":
+      return ok({ tool, args: { file_path: what === "" ? "." : what } });
+    case "url":
+      return ok({ tool, args: { url: what } });
+    case "name":
+      return ok({ tool, args: { subagent_type: what, skill: what } });
+    default:
+      return ok({ tool, args: {} });
+  }
+}
+
+/** Every step that runs an agent, in the order of the file, sub-workflows where they are called. */
+function* agentSteps(scope: Scope, plan: Plan, around: string): Generator<{ readonly step: Step; readonly path: string }> {
+  for (const step of scope.steps) {
+    const path = around === "" ? step.id : `${around}/${step.id}`;
+    if (step.kind === "agent") yield { step, path };
+    const inner = step.scope && ("inline" in step.scope ? step.scope.inline : plan.workflows[step.scope.workflow]?.scope);
+    if (inner) yield* agentSteps(inner, plan, path);
+  }
+}

@@ -1,0 +1,129 @@
+import { realpathSync } from "node:fs";
+import type { Judge, Rights } from "../model/ports.ts";
+import { type Result, err, ok } from "../model/result.ts";
+import { createJudge, createReadable, intersect } from "./judge.ts";
+import { type Block, readRules, type RuleProblem, splitRule, type Vocabulary } from "./notation.ts";
+import type { Place } from "./place.ts";
+import { defaultRules, type Profile, profileRules } from "./presets.ts";
+import { compareDecisions, type Decision, type Layer, layers, type Rule } from "./rule.ts";
+
+export { intersect } from "./judge.ts";
+export type { Block, RuleProblem, Vocabulary } from "./notation.ts";
+export { groupNames } from "./notation.ts";
+export { type Profile, profiles } from "./presets.ts";
+
+export interface PermissionOptions {
+  readonly vocabulary: Vocabulary;
+  /** Tools the workflow defines itself. */
+  readonly ownTools: readonly string[];
+  readonly workspace: string;
+  readonly home: string;
+  readonly profile?: Profile;
+  /** Rules given for one run, as `Tool` or `Tool(pattern)`. */
+  readonly allowed: readonly string[];
+  /** Above all others: what nobody in the run may widen. */
+  readonly managed?: readonly Block[];
+}
+
+/** The rules of a run. */
+export interface Permissions {
+  /** Those of one agent: `blocks` are what is written for it, in any order. */
+  forAgent(blocks: readonly Block[], parent?: AgentRights): AgentRights;
+  /** Judges what the author of a workflow wrote: by the managed rules alone. Undefined when there are none. */
+  readonly managed: Judge | undefined;
+  /** Every rule somebody wrote, with the verdicts it has decided so far. */
+  hits(): readonly RuleHits[];
+}
+
+export interface RuleHits {
+  readonly rule: Rule;
+  readonly hits: number;
+}
+
+export interface AgentRights extends Rights {
+  /** Permits these rules from now on. */
+  approve(rules: readonly string[]): void;
+}
+
+/** Puts the layers of a run in order. The error is a rule of the command line that is none. */
+export function createPermissions(options: PermissionOptions): Result<Permissions, string> {
+  const { vocabulary } = options;
+  const place: Place = { workspace: realpathSync(options.workspace), home: options.home };
+  const read = (block: Block): readonly Rule[] => readRules(block, vocabulary, place).rules;
+  const wrong = options.allowed.find((text) => splitRule(text) === undefined);
+  if (wrong !== undefined)
+    return err(`${JSON.stringify(wrong)} is not a rule; write \`Tool\` or \`Tool(pattern)\`, such as \`Bash(git *)\``);
+  const allowed: Block = { layer: "command line", permissions: { allow: [...options.allowed] } };
+  const given = readRules(allowed, vocabulary, place);
+  const useless = given.problems[0];
+  if (useless !== undefined) return err(useless.message);
+  const presets = [defaultRules(options.ownTools), ...(options.profile ? [profileRules(options.profile)] : [])];
+  const common = [...presets.flatMap(read), ...given.rules];
+  const managed = (options.managed ?? []).flatMap(read);
+  const counted = new Map<string, RuleHits>();
+  const know = (rules: readonly Rule[]): void => {
+    for (const rule of rules) if (!counted.has(keyOf(rule))) counted.set(keyOf(rule), { rule, hits: 0 });
+  };
+  const onHit = (rule: Rule): void => {
+    counted.set(keyOf(rule), { rule, hits: (counted.get(keyOf(rule))?.hits ?? 0) + 1 });
+  };
+  const everything: Rule = { decision: "allow", text: "*", layer: "default", concerns: () => true, final: false };
+  const { isSecret } = vocabulary;
+  know([...given.rules, ...managed]);
+  return ok({
+    forAgent(blocks, parent) {
+      const written = blocks.flatMap(read);
+      know(written);
+      let rules = inOrder([...common, ...written, ...managed]);
+      const approve = (texts: readonly string[]): void => {
+        const { rules: more } = readRules({ layer: "approved", permissions: { allow: [...texts] } }, vocabulary, place);
+        rules = inOrder([...rules, ...more]);
+      };
+      const judge: Judge = (call) => createJudge({ rules, place, isSecret, onHit })(call);
+      const rights: AgentRights = {
+        judge: parent === undefined ? judge : intersect(parent.judge, judge),
+        reach: (tool) => strictestDecision(parent?.reach(tool) ?? "allow", reachOf(rules, tool)),
+        mayRead: (path) => (parent?.mayRead(path) ?? true) && createReadable({ rules, place, isSecret })(path),
+        approve(texts) {
+          parent?.approve(texts);
+          approve(texts);
+        },
+      };
+      return rights;
+    },
+    managed: managed.length === 0 ? undefined : createJudge({ rules: [everything, ...managed], place, isSecret, onHit }),
+    hits: () => [...counted.values()].filter(({ rule }) => rule.layer !== "default" && rule.layer !== "profile"),
+  });
+}
+
+/** What is wrong with a block that was written, without putting it to use. */
+export function checkRules(block: Block, vocabulary: Vocabulary): readonly RuleProblem[] {
+  return readRules(block, vocabulary, { workspace: "/", home: "/" }).problems;
+}
+
+function inOrder(rules: readonly Rule[]): Rule[] {
+  const rank = (layer: Layer): number => layers.indexOf(layer);
+  return rules.toSorted((a, b) => rank(a.layer) - rank(b.layer));
+}
+
+function keyOf({ layer, file, line, decision, text }: Rule): string {
+  return JSON.stringify([layer, file, line, decision, text]);
+}
+
+/** What the most lenient rule says that no later one takes back for every call. */
+function reachOf(rules: readonly Rule[], tool: string): Decision {
+  const concerned = rules.filter((rule) => rule.concerns(tool));
+  const isWhole = (rule: Rule): boolean => rule.patterns === undefined;
+  const bounds = concerned.filter((rule) => isWhole(rule) && (rule.final || rule.layer === "managed"));
+  let most: Decision = "deny";
+  for (const rule of concerned.toReversed()) {
+    if (rule.layer === "managed") continue;
+    if (compareDecisions(rule.decision, most) < 0) most = rule.decision;
+    if (isWhole(rule)) break;
+  }
+  return bounds.reduce((found, { decision }) => strictestDecision(found, decision), most);
+}
+
+function strictestDecision(a: Decision, b: Decision): Decision {
+  return compareDecisions(a, b) >= 0 ? a : b;
+}

@@ -1,0 +1,204 @@
+import type { Assignment, Redirection, SyntaxNode, Word, WordPart } from "unbash";
+import { type Result, err, ok } from "../model/result.ts";
+import { readWord, type ShellWord } from "./shell-word.ts";
+
+/** What a script does, as far as rules can speak of it. */
+export type Deed =
+  | { readonly type: "command"; readonly words: readonly ShellWord[] }
+  /** Something beside plain commands, which only a rule for every command permits. */
+  | { readonly type: "construct"; readonly what: string }
+  /** A redirection; without a path when it is known only at run time. */
+  | { readonly type: "write" | "read"; readonly path?: string };
+
+/** Characters of a script that is still looked at, and things it may do. */
+const longest = 64 * 1024;
+const most = 500;
+
+type Unbash = typeof import("unbash");
+
+/** Everything a bash script would do, nested substitutions and all. The error says why it cannot be told. */
+export function readScript(text: string, { parse, forEachChild }: Unbash): Result<readonly Deed[], string> {
+  if (text.length > longest) return err(`the command is longer than ${longest} characters`);
+  if (text.includes("\0")) return err("the command contains a NUL character");
+  const reader = new Reader(forEachChild);
+  try {
+    reader.visit(parse(text));
+  } catch (error) {
+    return err(`the command cannot be parsed: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return reader.finish();
+}
+
+class Reader {
+  readonly #forEachChild: Unbash["forEachChild"];
+  readonly #deeds: Deed[] = [];
+  #problem: string | undefined;
+  /** Whether the folder that redirections are relative to may have changed. */
+  #moved = false;
+
+  constructor(forEachChild: Unbash["forEachChild"]) {
+    this.#forEachChild = forEachChild;
+  }
+
+  finish(): Result<readonly Deed[], string> {
+    if (this.#problem !== undefined) return err(`the command cannot be parsed: ${this.#problem}`);
+    if (this.#deeds.length > most) return err(`the command does more than ${most} things`);
+    if (this.#deeds.length === 0) return ok([{ type: "construct", what: "an empty command" }]);
+    return ok(
+      this.#deeds.map((deed) => {
+        const isRelative = (deed.type === "write" || deed.type === "read") && !/^[/~]/.test(deed.path ?? "");
+        return isRelative && this.#moved ? { type: deed.type } : deed;
+      }),
+    );
+  }
+
+  visit(node: SyntaxNode): void {
+    if (node.type === "Script" && node.errors !== undefined && node.errors.length > 0)
+      this.#problem ??= node.errors[0]?.message ?? "it is not valid";
+    const beside = constructOf(node);
+    if (beside !== undefined) this.#deeds.push({ type: "construct", what: beside });
+    if (node.type === "Command") this.#command(node.name, node.args, node.prefix);
+    if (node.type === "Redirect" || node.type === "HereDoc" || node.type === "HereString") this.#redirect(node);
+    this.#forEachChild(node, (child) => this.visit(child));
+  }
+
+  #command(
+    name: Word | undefined,
+    args: readonly (Word | Assignment)[],
+    prefix: readonly (Assignment | Redirection)[],
+  ): void {
+    const assigned = prefix.filter((it): it is Assignment => it.type === "Assignment");
+    if (name === undefined) {
+      if (assigned.length > 0) this.#deeds.push({ type: "construct", what: "an assignment" });
+      return;
+    }
+    const words = [...assigned, name, ...args].map(readWord);
+    const program = words[assigned.length]?.text;
+    if (program === undefined || movers.has(program)) this.#moved = true;
+    this.#deeds.push({ type: "command", words });
+  }
+
+  #redirect(node: Exclude<Redirection, never>): void {
+    if (node.descriptor?.type === "FileDescriptorVariable")
+      this.#deeds.push({ type: "construct", what: "a redirection into a variable" });
+    if (node.type === "HereDoc" && node.closing === undefined) this.#problem ??= "a here-document has no end";
+    if (node.type !== "Redirect") return;
+    const target = node.target && readWord(node.target).text;
+    const { operator } = node;
+    const isCopy = operator === ">&" || operator === "<&";
+    if (isCopy && target !== undefined && /^(?:\d+-?|-)$/.test(target)) return;
+    if (target !== undefined && /^\/dev\/(?:null|stdin|stdout|stderr|fd\/\d+)$/.test(target)) return;
+    if (target === undefined ? operator === "<&" : /^\/dev\/(?:tcp|udp)\//.test(target)) {
+      this.#deeds.push({ type: "construct", what: "a redirection to the network" });
+      return;
+    }
+    const path = target === undefined ? {} : { path: target };
+    if (operator !== ">" && operator !== ">>" && operator !== ">|" && operator !== "&>" && operator !== "&>>")
+      this.#deeds.push({ type: "read", ...path });
+    if (operator !== "<" && operator !== "<&") this.#deeds.push({ type: "write", ...path });
+  }
+}
+
+const movers = new Set(["cd", "pushd", "popd", "eval", "source", ".", "exec", "builtin", "command"]);
+
+/** Why a node is more than what rules for single commands can answer for; undefined when it is not. */
+function constructOf(node: SyntaxNode): string | undefined {
+  switch (node.type) {
+    case "Script":
+    case "Statement":
+    case "CompoundList":
+    case "Pipeline":
+    case "AndOr":
+    case "Negation":
+    case "Time":
+    case "Command":
+    case "Word":
+    case "If":
+    case "Elif":
+    case "While":
+    case "Subshell":
+    case "BraceGroup":
+    case "Redirected":
+    case "Case":
+    case "CaseItem":
+    case "Redirect":
+    case "HereDoc":
+    case "HereDocDelimiter":
+    case "HereDocBody":
+    case "HereString":
+    case "FileDescriptor":
+    case "Literal":
+    case "Glob":
+    case "SingleQuoted":
+    case "DoubleQuoted":
+    case "AnsiCQuoted":
+    case "SimpleExpansion":
+    case "CommandExpansion":
+    case "ProcessSubstitution":
+    case "BraceExpansion":
+    case "ExtendedGlob":
+    case "Remove":
+    case "Replace":
+    case "CaseModification":
+      return undefined;
+    case "TestCommand":
+    case "TestLogical":
+    case "TestNot":
+    case "TestGroup":
+      return undefined;
+    case "TestUnary":
+      return plainUnary.has(node.operator) ? undefined : `\`[[ ${node.operator} ]]\``;
+    case "TestBinary":
+      return plainBinary.has(node.operator) ? undefined : `\`[[ ${node.operator} ]]\`, which calculates`;
+    case "For":
+      return isHarmlessVariable(node.name.text) ? undefined : `a loop over the variable \`${node.name.text}\``;
+    case "ParameterExpansion":
+      return node.index !== undefined || node.prefix === "!" ? "an expansion that calculates" : undefined;
+    case "Default":
+      return node.operator.includes("=") ? "an expansion that assigns" : undefined;
+    case "Slice":
+      return isNumber(node.offset) && (node.length === undefined || isNumber(node.length))
+        ? undefined
+        : "an expansion that calculates";
+    case "ArithmeticExpansion":
+      return /^\$\(\([\d\s+\-*/%()]*\)\)$/.test(node.text) ? undefined : "a calculation";
+    case "ArithmeticBinary":
+    case "ArithmeticUnary":
+    case "ArithmeticTernary":
+    case "ArithmeticGroup":
+    case "ArithmeticWord":
+    case "ArithmeticCommandExpansion":
+      return undefined;
+    case "Assignment":
+      // Before a command, or an argument of one, it is a word that a rule has to spell.
+      return undefined;
+    default:
+      return constructNames[node.type] ?? `\`${node.type}\``;
+  }
+}
+
+const constructNames: { readonly [type: string]: string | undefined } = {
+  Function: "a function",
+  Coproc: "a coprocess",
+  Select: "a menu",
+  ArithmeticFor: "a counting loop",
+  ArithmeticCommand: "a calculation",
+  Transform: "an expansion that transforms",
+  LocaleString: "a translated text",
+  ArrayValue: "an array",
+};
+
+/** Those whose operands are texts and nothing is calculated from. */
+const plainUnary = new Set(["-e", "-f", "-d", "-s", "-r", "-w", "-x", "-L", "-h", "-n", "-z", "-p", "-S"]);
+const plainBinary = new Set(["=", "==", "!=", "=~", "<", ">", "-nt", "-ot", "-ef"]);
+
+/** A loop writes to its variable, and some variables change what commands do. */
+function isHarmlessVariable(name: string): boolean {
+  return /^[a-z][a-z0-9]*$/.test(name);
+}
+
+function isNumber(word: Word): boolean {
+  return /^\s*-?\d+\s*$/.test(word.text);
+}
+
+export type { Word, WordPart };
