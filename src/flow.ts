@@ -245,8 +245,10 @@ async function rightsFor(
   const managed = await managedRules(env);
   if (!managed.ok) return err(unavailable(managed.error));
   if (Object.keys(plan.agents).length === 0 && managed.value.length === 0 && allow.length === 0) return ok(undefined);
-  const { createRights } = await import("./flow/rights.ts");
-  const options = { plan, workspace, asker, allow, managed: managed.value, ...(profile && { profile }) };
+  const { createRights, missingSandbox } = await import("./flow/rights.ts");
+  const options = { plan, workspace, asker, env, allow, managed: managed.value, ...(profile && { profile }) };
+  const missing = missingSandbox(options);
+  if (missing !== undefined) return err(unavailable(missing));
   const rights = createRights(options);
   return rights.ok ? rights : err(usage(rights.error));
 }
@@ -269,7 +271,8 @@ export async function permit({ agent, call, cwd = process.cwd(), ...request }: P
   const managed = await managedRules(request.env ?? process.env);
   if (!managed.ok) return { kind: "usage", message: managed.error };
   const { profile, allow = [] } = request;
-  const wishes = { allow, managed: managed.value, ...(profile && { profile }) };
+  const env = request.env ?? process.env;
+  const wishes = { allow, env, managed: managed.value, ...(profile && { profile }) };
   const permits = await judgeCall({ plan, workspace: workspaceOf(cwd), call, ...wishes });
   return permits.ok ? { kind: "judged", permits: permits.value } : { kind: "usage", message: permits.error };
 }

@@ -163,7 +163,7 @@ function refused(call: CallBlock, why: string, name: string = call.name): Finish
 
 async function execute(call: CallBlock, { tool, args }: Ready, setting: CallSetting): Promise<Finished> {
   const { clock, signal, workspace, rights } = setting;
-  const memory = rights && { seen: rights.seen, mayRead: (path: string) => rights.mayRead(path) };
+  const memory = rights && { seen: rights.seen, mayRead: (path: string) => rights.mayRead(path), ...(rights.launch && { launch: rights.launch }) };
   const start = clock.monotonic();
   let text: Result<string, string>;
   try {

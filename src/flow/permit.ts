@@ -11,6 +11,7 @@ import { createRights, type RightsWishes } from "./rights.ts";
 export interface PermitSource extends RightsWishes {
   readonly plan: Plan;
   readonly workspace: string;
+  readonly env: { readonly [name: string]: string | undefined };
   /** `Tool(what)`: a command, a path, an address, a name. */
   readonly call: string;
 }

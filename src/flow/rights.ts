@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import type { RunEvent } from "../model/event.ts";
 import { isJsonObject, own } from "../model/json.ts";
@@ -5,6 +6,8 @@ import type { Agent, Plan, RuleData } from "../model/plan.ts";
 import type { Asker, Attempt, Judge, Rights, Verdict } from "../model/ports.ts";
 import { ok, type Result } from "../model/result.ts";
 import { type AgentRights, type Block, createPermissions, type Permissions, type Profile } from "../permissions/index.ts";
+import type { Launch } from "../process/namespace.ts";
+import { sandboxLaunch } from "../process/sandbox.ts";
 import { canonicalToolName, toolNames } from "../tools/names.ts";
 import { isSecretFile } from "../tools/secret-files.ts";
 import { workflowsOf } from "./workflows-of.ts";
@@ -21,6 +24,7 @@ export interface RightsOptions extends RightsWishes {
   readonly plan: Plan;
   readonly workspace: string;
   readonly asker: Asker | undefined;
+  readonly env: { readonly [name: string]: string | undefined };
 }
 
 /** The rights of a run's agents. */
@@ -48,6 +52,7 @@ export function createRights(options: RightsOptions): Result<RunPermissions, str
   });
   if (!made.ok) return made;
   const permissions = made.value;
+  const sandboxes = createSandboxes(options);
   let queue: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = queue.then(work);
@@ -56,14 +61,49 @@ export function createRights(options: RightsOptions): Result<RunPermissions, str
   };
   return ok({
     of: (attempt) => {
-      const rights = rightsOf(attempt, plan, permissions);
-      const judge = sterner(rights.judge, agentOf(attempt, plan));
+      const agent = agentOf(attempt, plan);
+      const granted = rightsOf(attempt, plan, permissions);
+      const launch = sandboxOf(agent) === "off" ? undefined : sandboxes.get(granted.network);
+      const rights = { ...granted, ...(launch && { launch }) };
+      const judge = sterner(rights.judge, agent);
       if (asker === undefined) return { ...rights, judge };
       return { ...rights, judge: (call) => judgeAsking(call, { judge, rights, asker, attempt, inTurn }) };
     },
     managed: permissions.managed,
     counted: () => countedEvent(permissions),
   });
+}
+
+/** `auto`, as without it, is a sandbox where the machine has one. */
+export function sandboxOf(agent: Agent | undefined): "auto" | "on" | "off" {
+  const setting = isJsonObject(agent?.settings.json) ? own(agent.settings.json, "sandbox") : undefined;
+  return setting === "on" || setting === "off" ? setting : "auto";
+}
+
+/** Made when they are first needed: to know whether one works costs a process. */
+export function createSandboxes({ workspace, env }: Pick<RightsOptions, "workspace" | "env">): {
+  readonly get: (network: boolean) => Launch | undefined;
+} {
+  const made = new Map<boolean, Launch | undefined>();
+  return {
+    get(network) {
+      if (!made.has(network)) {
+        const place = { workspace: realpathSync(workspace), home: homedir(), path: env["PATH"] ?? "" };
+        made.set(network, sandboxLaunch({ ...place, network, isSecret: isSecretFile }));
+      }
+      return made.get(network);
+    },
+  };
+}
+
+/** Why a run cannot start: an agent of it is to have a sandbox, and there is none. */
+export function missingSandbox({ plan, ...place }: Pick<RightsOptions, "plan" | "workspace" | "env">): string | undefined {
+  const agent = Object.values(plan.agents).find((it) => sandboxOf(it) === "on");
+  if (agent === undefined || createSandboxes(place).get(false) !== undefined) return undefined;
+  return (
+    `agent \`${agent.name}\` has \`sandbox: on\`, and this machine has no bubblewrap (bwrap) that works: install it ` +
+    "(apt-get install bubblewrap, dnf install bubblewrap) and allow user namespaces (on Ubuntu an AppArmor profile for bwrap), or write `sandbox: auto`"
+  );
 }
 
 /** The blocks around an agent step, each with its place. An agent, and a workflow that was called, widen nothing around. */

@@ -274,6 +274,8 @@ export interface ToolCall {
    * calls: then nothing has to be read before it is written.
    */
   readonly seen?: Map<string, string>;
+  /** The sandbox its commands are started in. */
+  readonly launch?: { readonly prefix: readonly string[] };
 }
 
 /** What the rules say of one tool call. */
@@ -295,6 +297,8 @@ export interface Rights {
   reach(tool: string): Verdict["decision"];
   /** Whether a file, by its path from the workspace, may be shown. */
   mayRead(path: string): boolean;
+  /** The sandbox its commands are started in; absent: none. */
+  readonly launch?: { readonly prefix: readonly string[] };
 }
 
 export interface ToolOutput {

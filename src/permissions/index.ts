@@ -3,6 +3,8 @@ import type { Judge, Rights } from "../model/ports.ts";
 import { type Result, err, ok } from "../model/result.ts";
 import { createJudge, createReadable, intersect } from "./judge.ts";
 import { type Block, readRules, type RuleProblem, splitRule, type Vocabulary } from "./notation.ts";
+import { decide } from "./decide.ts";
+import { unknown } from "./pattern.ts";
 import type { Place } from "./place.ts";
 import { defaultRules, type Profile, profileRules } from "./presets.ts";
 import { compareDecisions, type Decision, type Layer, layers, type Rule } from "./rule.ts";
@@ -41,6 +43,8 @@ export interface RuleHits {
 }
 
 export interface AgentRights extends Rights {
+  /** Whether the rules let the agent reach any address: then its commands may too. */
+  readonly network: boolean;
   /** Permits these rules from now on. */
   approve(rules: readonly string[]): void;
 }
@@ -84,6 +88,10 @@ export function createPermissions(options: PermissionOptions): Result<Permission
         judge: parent === undefined ? judge : intersect(parent.judge, judge),
         reach: (tool) => strictestDecision(parent?.reach(tool) ?? "allow", reachOf(rules, tool)),
         mayRead: (path) => (parent?.mayRead(path) ?? true) && createReadable({ rules, place, isSecret })(path),
+        get network() {
+          const anywhere = { tool: "WebFetch", text: [unknown], readings: [] };
+          return (parent?.network ?? true) && decide(rules, anywhere).decision === "allow";
+        },
         approve(texts) {
           parent?.approve(texts);
           approve(texts);

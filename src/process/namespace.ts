@@ -23,7 +23,7 @@ export function namespaceLaunch(path: string): Launch | undefined {
 }
 
 /** Looked for in flow's own `PATH`: a step's may name anything. */
-function findBubblewrap(path: string): string | undefined {
+export function findBubblewrap(path: string): string | undefined {
   const candidates = path.split(delimiter).filter(isAbsolute);
   return candidates.map((folder) => join(folder, "bwrap")).find(isExecutable);
 }

@@ -103,7 +103,8 @@ async function runInPlace(options: ProcessOptions): Promise<ProcessResult> {
   return { kind: "exited", code: exit.code ?? 0, ...finish() };
 }
 
-async function startBy(launch: Launch | undefined, options: StartOptions): Promise<Started | SpawnFailed> {
+/** Starts a process by what launches it, if anything does. */
+export async function startBy(launch: Launch | undefined, options: StartOptions): Promise<Started | SpawnFailed> {
   const impossible = launch && whyNotStarted(options);
   if (impossible) return impossible;
   const started = await start({ ...options, argv: [...(launch?.prefix ?? []), ...options.argv] });

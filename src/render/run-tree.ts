@@ -1,4 +1,15 @@
-import type { Again, AgentEvent, ApprovalAnswer, ApprovalEvent, ApprovalRequest, Blob, CacheMiss, Event, LogLine, StepEvent } from "../model/event.ts";
+import type {
+  Again,
+  AgentEvent,
+  ApprovalAnswer,
+  ApprovalEvent,
+  ApprovalRequest,
+  Blob,
+  CacheMiss,
+  Event,
+  LogLine,
+  StepEvent,
+} from "../model/event.ts";
 import { isJsonObject, type Json, own } from "../model/json.ts";
 import { addUsage, type AgentOutcome, noUsage, type Usage } from "../model/message.ts";
 import type { Failure, SkipReason, StepOutcome } from "../model/outcome.ts";

@@ -55,8 +55,16 @@ const failureLimit = 100;
 const tailLines = 10;
 const tailWidth = 300;
 
-export const noFacts: RunFacts = { ok: 0, failed: 0, forgiven: 0, skipped: 0, cancelled: 0, waiting: 0,
-  cached: 0, failures: [] };
+export const noFacts: RunFacts = {
+  ok: 0,
+  failed: 0,
+  forgiven: 0,
+  skipped: 0,
+  cancelled: 0,
+  waiting: 0,
+  cached: 0,
+  failures: [],
+};
 
 export function observe(facts: RunFacts, event: Event): RunFacts {
   if (event.type === "run.started" || event.type === "run.resumed")

@@ -42,7 +42,7 @@ async function run(args: JsonObject, call: ToolCall, programs: Programs): Promis
   const time = wholeArgument(args, "timeout") ?? defaultTime;
   if (command.includes("\0")) return err("the command contains a NUL character");
   const timer = AbortSignal.timeout(time);
-  const { marks, environment, filter, spillFolder, launch } = programs;
+  const { marks, environment, filter, spillFolder } = programs;
   const name = `bash-${randomBytes(6).toString("hex")}`;
   const ran = await runProcess({
     // On one stream, so that errors stand where they happened.
@@ -53,7 +53,7 @@ async function run(args: JsonObject, call: ToolCall, programs: Programs): Promis
     signal: AbortSignal.any([call.signal, timer]),
     maxBytes: keptOutput,
     ...(filter && { filter }),
-    ...(launch && { launch }),
+    ...(call.launch && { launch: call.launch }),
     ...(spillFolder !== undefined && {
       spill: { stdout: join(spillFolder, `${name}.txt`), stderr: join(spillFolder, `${name}.err.txt`) },
     }),

@@ -49,7 +49,7 @@ async function run(tool: JsonObject, called: Called): Promise<Result<ToolOutput,
   if (!program.ok) return program;
   const time = timeOf(tool);
   const timer = AbortSignal.timeout(time);
-  const { marks, environment, filter, launch } = options;
+  const { marks, environment, filter } = options;
   const ran = await runProcess({
     argv: program.value.argv,
     cwd: call.workspace,
@@ -60,7 +60,7 @@ async function run(tool: JsonObject, called: Called): Promise<Result<ToolOutput,
     signal: AbortSignal.any([call.signal, timer]),
     maxBytes: keptOutput,
     ...(filter && { filter }),
-    ...(launch && { launch }),
+    ...(call.launch && { launch: call.launch }),
   });
   switch (ran.kind) {
     case "spawn_failed":

@@ -1,6 +1,5 @@
 import type { StreamFilter } from "../process/capture.ts";
 import type { Marks } from "../process/marks.ts";
-import type { Launch } from "../process/namespace.ts";
 import type { Ran } from "../process/run.ts";
 
 /** What tools that start programs are made with; one for each run. */
@@ -13,8 +12,6 @@ export interface Programs {
   readonly filter?: () => StreamFilter;
   /** A folder for output too long to be kept as a value. */
   readonly spillFolder?: string;
-  /** The sandbox commands run in. */
-  readonly launch?: Launch;
 }
 
 /** Bytes of one stream a call may give; of a longer one the middle is left out. */

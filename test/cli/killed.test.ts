@@ -12,7 +12,7 @@ describe("flow killed at any moment", () => {
     let cut = 0;
     for (let round = 0; round < rounds; round++) {
       const own = new Place(twelve);
-      const running = own.start(["run", "twelve.yaml", "--quiet"]);
+      const running = own.start(["run", "twelve.yaml", "--quiet", "--approve", "ok", "--form", "why=fine"]);
       await new Promise((resolve) => setTimeout(resolve, 150 + random() * 450));
       running.kill("SIGKILL");
       const { code } = await running.ended;

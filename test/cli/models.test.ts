@@ -121,6 +121,22 @@ describe("a model that is not there", () => {
     expect(place.runs()).toEqual([]);
   });
 
+  it("is passed over where a list has another one, and the log says so", async () => {
+    place.write("replies.yaml", "agents: { reader: [{ text: scripted }] }\n");
+    place.write("asking.yaml", asking("greet me", "[openai/gpt-4o-mini, scripted/replies.yaml]"));
+    const { code, stdout, stderr } = await place.flow(["run", "asking.yaml"]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("said: scripted\n")]);
+    expect(stderr).toContain("openai/gpt-4o-mini failed: the model openai/gpt-4o-mini needs a key");
+    expect(place.events().find(({ type }) => type === "model.fallback")).toMatchObject({
+      from: "openai/gpt-4o-mini",
+      model: "scripted/replies.yaml",
+    });
+    place.write("asking.yaml", asking("greet me", "[openai/gpt-4o-mini, anthropic/claude-sonnet-5]"));
+    const none = await place.flow(["run", "asking.yaml"]);
+    expect([none.code, none.stderr]).toEqual([3, expect.stringContaining("Three ways out:")]);
+    expect(place.runs()).toHaveLength(1);
+  });
+
   it("and is not named at all, too", async () => {
     place.write("asking.yaml", asking("greet me", "openai/x").replace("model: openai/x\n", ""));
     const { code, stderr } = await place.flow(["run", "asking.yaml"]);

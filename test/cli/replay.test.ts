@@ -134,9 +134,11 @@ describe("--replay", () => {
     place.write("up.yaml", "agents: { writer: [{ text: Not me. }] }\n");
     const again = await place.flow(["run", "list.yaml", "--replay", "latest", "--json"]);
     expect(JSON.parse(again.stdout)).toMatchObject({ outcome: "success" });
-    const told = place.events().flatMap((line) =>
-      line.type === "model.fallback" ? [line.model] : line.type === "agent.finished" ? [line.text] : [],
-    );
+    const told = place
+      .events()
+      .flatMap((line) =>
+        line.type === "model.fallback" ? [line.model] : line.type === "agent.finished" ? [line.text] : [],
+      );
     expect(told).toEqual(["scripted/up.yaml", "Here I am."]);
   });
 });

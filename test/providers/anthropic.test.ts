@@ -120,7 +120,7 @@ describe("a reply of Anthropic's protocol", () => {
     const { text, end } = await drain(client(), asking("hi"));
     expect(text).toBe("One two.");
     expect(end).toMatchObject({ type: "done", stop: "end", usage: { input: 20, output: 11, estimated: false } });
-    expect((bodies[1]?.["messages"] as Json[]).at(-1)).toEqual({
+    expect(((bodies[1]?.["messages"] ?? []) as Json[]).at(-1)).toEqual({
       role: "assistant",
       content: [
         { type: "text", text: "One " },
@@ -385,7 +385,7 @@ describe("what is sent to Anthropic's protocol", () => {
       const { apiKey: _, ...options } = serverOptions(server.url.replace("/v1", ""));
       await drain(anthropicClient({ ...options, ...(apiKey !== undefined && { apiKey }) }), asking("hi"));
       const keys = [headers["authorization"], headers["x-api-key"]].filter((key) => key !== undefined);
-      expect(keys.map((key) => String(key).replace("Bearer ", ""))).toEqual(apiKey === undefined ? [] : [apiKey]);
+      expect(keys.map((key) => (typeof key === "string" ? key.replace("Bearer ", "") : key))).toEqual(apiKey === undefined ? [] : [apiKey]);
       expect(JSON.stringify(headers)).not.toMatch(/ambient/);
       expect(headers["anthropic-version"]).toBeDefined();
     }

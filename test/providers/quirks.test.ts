@@ -155,7 +155,7 @@ describe("what is sent", () => {
       { role: "user", blocks: [{ type: "result", id, blocks: [] }] },
     ];
     const [, said, result] = (await exchange("openai/m", { messages })).body["messages"] as JsonObject[];
-    const given = ((said?.["tool_calls"] as JsonObject[])[0] ?? {})["id"];
+    const given = (((said?.["tool_calls"] ?? []) as JsonObject[])[0] ?? {})["id"];
     expect(given).toMatch(/^[A-Za-z0-9_-]{1,40}$/);
     expect(result?.["tool_call_id"]).toBe(given);
   });

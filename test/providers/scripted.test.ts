@@ -243,10 +243,7 @@ describe("a script with mistakes", () => {
     ["price: { input: 1, output: 2 }", ["1:1 FLOW2003 a script needs `agents` or `steps`"]],
     [
       "price: { input: free }\nagents: { a: [{ text: x }] }",
-      [
-        "1:8 FLOW2003 a `price` needs `output`",
-        "1:17 FLOW2001 `input` must be US dollars for a million tokens",
-      ],
+      ["1:8 FLOW2003 a `price` needs `output`", "1:17 FLOW2001 `input` must be US dollars for a million tokens"],
     ],
     ["agents: { a: [{ text: x, stop: never }] }", ["1:32 FLOW2004 `stop` is one of end, length, refusal, unknown"]],
     [

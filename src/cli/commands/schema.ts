@@ -7,7 +7,9 @@ export function defineSchema(program: Command): void {
     .command("schema")
     .description("print a JSON Schema of flow's files")
     .addArgument(new Argument("<name>", "which one").choices(["workflow", "agent", "event", "config"]))
-    .action((name: string) => print(["workflow", "config"].includes(name) ? selfContained(read(name), read("agent")) : read(name)));
+    .action((name: string) =>
+      print(["workflow", "config"].includes(name) ? selfContained(read(name), read("agent")) : read(name)),
+    );
 }
 
 /** A schema with that of an agent inside, of which it uses parts, so that one file is enough for an editor. */

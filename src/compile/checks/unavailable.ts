@@ -16,16 +16,7 @@ export const unavailable: { readonly [area: string]: readonly string[] } = {
   "agent step": ["env"],
   "tool step": ["env"],
   limits: ["children", "depth"],
-  agent: [
-    "hidden",
-    "hooks",
-    "mcp",
-    "memory",
-    "sandbox",
-    "skills",
-    "subagents",
-    "team",
-  ],
+  agent: ["hidden", "hooks", "mcp", "memory", "sandbox", "skills", "subagents", "team"],
 };
 
 export const checkUnavailable: Check = ({ workflow, report, tools }) => {
@@ -38,7 +29,8 @@ export const checkUnavailable: Check = ({ workflow, report, tools }) => {
     warn(step.node, "step", report);
     const isAgent = step.step.kind === "agent";
     // A `check` gets the step's environment; nothing else of an agent does.
-    if (isAgent && !entry(step.node, "check")) warn(step.node, "agent step", report, " on an agent step without `check`");
+    if (isAgent && !entry(step.node, "check"))
+      warn(step.node, "agent step", report, " on an agent step without `check`");
     if (step.step.kind === "tool") warn(step.node, "tool step", report, " on a tool step");
     warnLimits(step.node, report);
     if (isAgent) warnTools(entry(step.node, "tools")?.value);

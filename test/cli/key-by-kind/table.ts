@@ -96,6 +96,9 @@ const prompt = (events: readonly LogLine[]): unknown =>
     if (it.type !== "message" || it.message.role !== "user") return [];
     return it.message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
   })[0];
+/** The tools an agent was given. */
+const offered = (events: readonly LogLine[]): readonly string[] =>
+  events.flatMap((it) => (it.type === "agent.started" ? it.tools : []));
 const drawn =
   (name: string) =>
   (events: readonly LogLine[]): unknown => {
@@ -418,7 +421,7 @@ export const table: { readonly [key: string]: Row } = {
     show(["agent"], {
       does: "succeeds",
       key: "tools: [LS]",
-      see: (events) => events.flatMap((it) => (it.type === "agent.started" ? it.tools : [])),
+      see: offered,
       with: ["LS"],
       without: [],
     }),
@@ -427,7 +430,7 @@ export const table: { readonly [key: string]: Row } = {
     "FLOW2008",
     "permissions: { Read: allow }",
     "permissions judge what an `agent` asks for",
-    on("agent", { notYet: "step: permissions", key: "permissions: { Read: allow }" }),
+    show(["agent"], { does: "asks", key: "permissions: { LS: deny }", see: offered, with: [], without: ["LS"] }),
   ),
   team: only(
     "FLOW2008",
