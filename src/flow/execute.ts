@@ -2,36 +2,27 @@ import { dirname, join } from "node:path";
 import { compileSchema } from "../jsonschema/compile.ts";
 import { own, type Json } from "../model/json.ts";
 import type { Step, StepKind } from "../model/plan.ts";
-import type { Attempt, Emit, Execute, ModelRequest, OpenApproval } from "../model/ports.ts";
-import type { Spending } from "../model/spending.ts";
+import type { Attempt, Execute, ModelRequest, OpenApproval } from "../model/ports.ts";
 import { err } from "../model/result.ts";
-import type { Marks } from "../process/marks.ts";
-import type { LogWriter } from "../runlog/write.ts";
-import type { Approvals } from "../steps/approvals.ts";
 import { createSteps } from "../steps/index.ts";
 import { systemClock } from "./clock.ts";
 import type { Hands } from "./hands.ts";
 import type { Instructions } from "./instructions.ts";
 import { withinManaged } from "./managed-steps.ts";
-import { byteFilter, masked, maskedRequest, type Masking } from "./masking.ts";
+import { byteFilter, masked, maskedRequest } from "./masking.ts";
 import type { Before, StartOptions } from "./run-options.ts";
+import type { Site } from "./site.ts";
 import { userName } from "./user-name.ts";
 
 /** What the rooms of one run are made with. */
-export interface ExecuteSource {
+export interface ExecuteSource extends Pick<
+  Site,
+  "masking" | "tempFolder" | "marks" | "log" | "emit" | "spending" | "approvals" | "over"
+> {
   readonly options: StartOptions;
   readonly instructions: Instructions;
   readonly run: string;
-  readonly masking: Masking;
-  readonly tempFolder: string;
-  readonly marks: Marks;
-  readonly log: LogWriter;
-  readonly emit: Emit;
   readonly before: Before | undefined;
-  readonly spending: Spending;
-  readonly approvals: Approvals;
-  /** Aborted once the run has ended. */
-  readonly over: AbortSignal;
 }
 
 /** How attempts are executed, and what waits for an answer. */

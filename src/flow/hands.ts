@@ -38,7 +38,11 @@ export function createHands({ options, masking, marks, spillFolder }: HandsSourc
   const evaluator = createEvaluator();
   const byWorkflow = new Map(
     Object.entries(plan.workflows).map(([key, { tools }]) => {
-      const own = customTools(isJsonObject(tools?.json) ? tools.json : {}, { ...programs, evaluator, secrets: { ...secrets } });
+      const own = customTools(isJsonObject(tools?.json) ? tools.json : {}, {
+        ...programs,
+        evaluator,
+        secrets: { ...secrets },
+      });
       return [key, own];
     }),
   );

@@ -27,7 +27,8 @@ export async function managedRules(env: {
 
 async function readRules(path: string, mayBeMissing: boolean): Promise<Result<Block | undefined, string>> {
   const bytes = await readSource(path);
-  if (!bytes.ok) return mayBeMissing && bytes.error.code === "FLOW1001" ? ok(undefined) : err(`${path}: ${bytes.error.message}`);
+  if (!bytes.ok)
+    return mayBeMissing && bytes.error.code === "FLOW1001" ? ok(undefined) : err(`${path}: ${bytes.error.message}`);
   const parsed = parseSource(bytes.value, path);
   const [problem] = parsed.ok ? [] : parsed.error;
   if (!parsed.ok) return err(`${path}:${problem?.at.line ?? 1}: ${problem?.message ?? "it is no YAML"}`);

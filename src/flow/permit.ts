@@ -6,9 +6,13 @@ import { err, ok, type Result } from "../model/result.ts";
 import { splitRule } from "../permissions/notation.ts";
 import { subjectKind } from "../permissions/subjects.ts";
 import { canonicalToolName } from "../tools/names.ts";
+import { workspaceOf } from "../runlog/runs.ts";
+import { check } from "./check.ts";
+import { managedRules } from "./managed.ts";
+import type { Conditions } from "./requests.ts";
 import { createRights, type RightsWishes } from "./rights.ts";
 
-export interface PermitSource extends RightsWishes {
+interface PermitSource extends RightsWishes {
   readonly plan: Plan;
   readonly workspace: string;
   readonly env: { readonly [name: string]: string | undefined };
@@ -27,8 +31,30 @@ export type PermitResult =
   | { readonly kind: "invalid"; readonly diagnostics: readonly Diagnostic[]; readonly sources: SourceTexts }
   | { readonly kind: "usage"; readonly message: string };
 
+export interface PermitRequest extends Pick<Conditions, "profile" | "allow" | "env"> {
+  /** A workflow or agent file, relative to `cwd`, or the name of an agent. */
+  readonly agent: string;
+  /** `Bash(git push)`, `Write(src/a.ts)`. */
+  readonly call: string;
+  readonly cwd?: string;
+}
+
+/** What the rules make of a call by each agent of a file, or by one agent. Runs nothing. */
+export async function permit({ agent, call, cwd = process.cwd(), ...request }: PermitRequest): Promise<PermitResult> {
+  const compiled = await check({ ...sourceOf(agent), cwd });
+  const { plan, diagnostics, sources } = compiled;
+  if (!plan) return { kind: "invalid", diagnostics, sources };
+  const managed = await managedRules(request.env ?? process.env);
+  if (!managed.ok) return { kind: "usage", message: managed.error };
+  const { profile, allow = [] } = request;
+  const env = request.env ?? process.env;
+  const wishes = { allow, env, managed: managed.value, ...(profile && { profile }) };
+  const permits = await judgeCall({ plan, workspace: workspaceOf(cwd), call, ...wishes });
+  return permits.ok ? { kind: "judged", permits: permits.value } : { kind: "usage", message: permits.error };
+}
+
 /** An agent by its name or file is asked about as the one step of a workflow. */
-export function sourceOf(agent: string): { readonly file: string; readonly stdin?: Uint8Array } {
+function sourceOf(agent: string): { readonly file: string; readonly stdin?: Uint8Array } {
   const isWorkflow = /\.ya?ml$/.test(agent) && !/(?:^|\/)agents\//.test(agent);
   if (isWorkflow || agent === "-") return { file: agent };
   const text = `name: permit\nsteps: { agent: { agent: ${JSON.stringify(agent)}, prompt: "-" } }\n`;
@@ -36,7 +62,7 @@ export function sourceOf(agent: string): { readonly file: string; readonly stdin
 }
 
 /** What the rules say of a call, for every agent step of a plan. Nothing runs. */
-export async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[], string>> {
+async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[], string>> {
   const call = readCall(source.call);
   if (!call.ok) return call;
   const rights = createRights({ ...source, asker: undefined });
@@ -54,7 +80,8 @@ export async function judgeCall(source: PermitSource): Promise<Result<readonly P
 
 function readCall(text: string): Result<{ readonly tool: string; readonly args: JsonObject }, string> {
   const split = splitRule(text);
-  if (split === undefined) return err(`${JSON.stringify(text)} is not a call; write it as \`Bash(git push)\` or \`Write(src/a.ts)\``);
+  if (split === undefined)
+    return err(`${JSON.stringify(text)} is not a call; write it as \`Bash(git push)\` or \`Write(src/a.ts)\``);
   const tool = canonicalToolName(split.tool) ?? split.tool;
   const what = split.pattern ?? "";
   switch (subjectKind(tool)) {
@@ -72,11 +99,16 @@ function readCall(text: string): Result<{ readonly tool: string; readonly args: 
 }
 
 /** Every step that runs an agent, in the order of the file, sub-workflows where they are called. */
-function* agentSteps(scope: Scope, plan: Plan, around: string): Generator<{ readonly step: Step; readonly path: string }> {
+function* agentSteps(
+  scope: Scope,
+  plan: Plan,
+  around: string,
+): Generator<{ readonly step: Step; readonly path: string }> {
   for (const step of scope.steps) {
     const path = around === "" ? step.id : `${around}/${step.id}`;
     if (step.kind === "agent") yield { step, path };
-    const inner = step.scope && ("inline" in step.scope ? step.scope.inline : plan.workflows[step.scope.workflow]?.scope);
+    const inner =
+      step.scope && ("inline" in step.scope ? step.scope.inline : plan.workflows[step.scope.workflow]?.scope);
     if (inner) yield* agentSteps(inner, plan, path);
   }
 }

@@ -5,7 +5,13 @@ import { isJsonObject, own } from "../model/json.ts";
 import type { Agent, Plan, RuleData } from "../model/plan.ts";
 import type { Asker, Attempt, Judge, Rights, Verdict } from "../model/ports.ts";
 import { ok, type Result } from "../model/result.ts";
-import { type AgentRights, type Block, createPermissions, type Permissions, type Profile } from "../permissions/index.ts";
+import {
+  type AgentRights,
+  type Block,
+  createPermissions,
+  type Permissions,
+  type Profile,
+} from "../permissions/index.ts";
 import type { Launch } from "../process/namespace.ts";
 import { sandboxLaunch } from "../process/sandbox.ts";
 import { canonicalToolName, toolNames } from "../tools/names.ts";
@@ -40,7 +46,9 @@ export interface RunPermissions {
 /** The error is a rule of the command line that is none. */
 export function createRights(options: RightsOptions): Result<RunPermissions, string> {
   const { plan, asker } = options;
-  const ownTools = Object.values(plan.workflows).flatMap(({ tools }) => Object.keys(isJsonObject(tools?.json) ? tools.json : {}));
+  const ownTools = Object.values(plan.workflows).flatMap(({ tools }) =>
+    Object.keys(isJsonObject(tools?.json) ? tools.json : {}),
+  );
   const made = createPermissions({
     vocabulary: { tools: [...toolNames, ...ownTools], canonical: canonicalToolName, isSecret: isSecretFile },
     ownTools,
@@ -97,7 +105,10 @@ export function createSandboxes({ workspace, env }: Pick<RightsOptions, "workspa
 }
 
 /** Why a run cannot start: an agent of it is to have a sandbox, and there is none. */
-export function missingSandbox({ plan, ...place }: Pick<RightsOptions, "plan" | "workspace" | "env">): string | undefined {
+export function missingSandbox({
+  plan,
+  ...place
+}: Pick<RightsOptions, "plan" | "workspace" | "env">): string | undefined {
   const agent = Object.values(plan.agents).find((it) => sandboxOf(it) === "on");
   if (agent === undefined || createSandboxes(place).get(false) !== undefined) return undefined;
   return (
@@ -126,7 +137,7 @@ function agentOf({ step: { body } }: Pick<Attempt, "step">, { agents }: Plan): A
 }
 
 function blockOf(layer: Block["layer"], rules: RuleData | undefined, bounded: boolean): Block | undefined {
-  return rules && { layer, permissions: rules.json, bounded, ...rules.at };
+  return rules && { layer, permissions: rules.json, bounded, ...rules.at, ...(rules.narrows && { narrows: true }) };
 }
 
 const harmless = new Set(["Read", "Grep", "Glob", "LS", "TodoWrite", "Task", "Skill"]);

@@ -1,33 +1,30 @@
-import { rmSync } from "node:fs";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import { usesCache } from "../cache/used.ts";
 import { exitCode } from "../engine/exit-code.ts";
 import { runPlan, type RunResult } from "../engine/run.ts";
 import type { Code } from "../model/codes.ts";
-import type { Event, LogLine } from "../model/event.ts";
+import type { Event } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
-import { addUsage, noUsage, type Usage } from "../model/message.ts";
+import type { Usage } from "../model/message.ts";
 import { exitCodes, type Failure, type RunOutcome } from "../model/outcome.ts";
 import type { StepKind } from "../model/plan.ts";
-import type { Cache, Emit, OpenApproval } from "../model/ports.ts";
-import { type LimitSpent, limitsSpent, Spending } from "../model/spending.ts";
+import { type Cache, elapsed, type Emit, type OpenApproval } from "../model/ports.ts";
+import { type LimitSpent, limitsSpent } from "../model/spending.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { Marks } from "../process/marks.ts";
-import { makeTempFolder } from "../process/temp-folder.ts";
-import { startWatchdog } from "../process/watchdog.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { maskData } from "../runlog/mask-event.ts";
+import type { Mask } from "../runlog/redact.ts";
 import { newRunId, runsFolder } from "../runlog/runs.ts";
 import { lockRun } from "../runlog/lock.ts";
-import { type LogOptions, type LogWriter, openLog } from "../runlog/write.ts";
-import { Approvals } from "../steps/approvals.ts";
+import { type LogWriter, openLog } from "../runlog/write.ts";
 import { systemClock } from "./clock.ts";
 import { createExecute } from "./execute.ts";
 import { createFingerprint } from "./fingerprint.ts";
-import { createMasking, type Masking, maskedFailure } from "./masking.ts";
+import { type Masking, maskedFailure } from "./masking.ts";
 import { loadHashFiles } from "./hash-files.ts";
 import { readInstructions } from "./instructions.ts";
-import type { Before, StartOptions } from "./run-options.ts";
+import type { StartOptions } from "./run-options.ts";
+import { type Course, openSite, type Site } from "./site.ts";
 import { version } from "./version.ts";
 
 /** How a run ended. Paths are absolute. */
@@ -51,16 +48,6 @@ export interface RunEnd {
 }
 
 const defaultParallel = 8;
-
-/** A run that begins or goes on: its log, and what it writes there first. */
-export interface Course {
-  readonly run: string;
-  readonly folder: string;
-  readonly open: (options: LogOptions) => Result<LogWriter, { readonly message: string }>;
-  readonly opening: Event;
-  /** What it was before it was resumed. */
-  readonly before?: Before;
-}
 
 /** Runs a plan under a new log. An error is a folder that cannot be written: then nothing has run. */
 export async function startRun(options: StartOptions): Promise<Result<RunEnd, string>> {
@@ -104,124 +91,88 @@ export function inWorkspace(path: string, workspace: string): string {
 
 /** Runs a plan to its end under the log of its course. Whoever calls holds the run's lock. */
 export async function runCourse(options: StartOptions, course: Course): Promise<Result<RunEnd, string>> {
-  const { plan } = options;
-  const { run, folder, before } = course;
-  const clock = systemClock;
-  const masking = createMasking(options);
-  const { mask, hasSecrets } = masking;
-  const temp = openTempFolder();
-  if (!temp.ok) return temp;
-  const tempFolder = temp.value;
-  const cancel = new AbortController();
-  const opened = course.open({
-    folder,
-    clock,
-    mask,
-    deltas: options.logDeltas,
-    fsync: options.fsync,
-    onFailure: () => cancel.abort("log"),
-    ...(options.onEvent && { onLine: reader(options.onEvent) }),
-  });
-  if (!opened.ok) {
-    rmSync(tempFolder, { recursive: true, force: true });
-    return err(opened.error.message);
-  }
-  const log = opened.value;
-  const signal = AbortSignal.any([options.signal, cancel.signal]);
-  const spending = before?.spending ?? new Spending();
-  const approvals = before?.approvals ?? new Approvals();
-  const over = new AbortController();
-  let usage = before?.agents.usage ?? noUsage;
-  const emit: Emit = (event) => {
-    if (isModelCall(event) && event.usage !== undefined) usage = addUsage(usage, event.usage);
-    spending.add(event);
-    log.emit(event);
-  };
-  const started = clock.monotonic();
-  emit(course.opening);
-  const began = before?.started ?? log.time();
-  for (const warning of mask.warnings) emit(warningEvent(warning, plan.root));
-  const watch = (mark: string): (() => void) => startWatchdog({ mark, folder: tempFolder });
-  const marks = new Marks(run, { ...options.supervision, watch });
+  const opened = openSite(options, course);
+  if (!opened.ok) return opened;
+  const site = opened.value;
+  const started = systemClock.monotonic();
+  const spent = (): Spent => ({ usage: site.usage(), duration: elapsed(systemClock, started) });
   try {
-    // Nothing of a run that died may go on beside the one that takes its place.
-    if (before !== undefined) await marks.reap();
-    const instructions = readInstructions(plan, options.cwd, options.workspace);
-    const rooms = { options, instructions, run, masking, tempFolder, marks, log, emit, before, spending, approvals };
-    approvals.add(course.opening);
-    const { execute, waiting } = createExecute({ ...rooms, over: over.signal });
-    const result = await runPlan({
-      plan,
-      inputs: options.inputs,
-      secrets: options.secrets,
-      run: { id: run, started: began },
-      execute,
-      retriable: (step) => retriedKinds.has(step.kind),
-      fingerprint: createFingerprint(instructions.plan, hasSecrets ? mask.mask : undefined),
-      ...(before && { past: before.past }),
-      ...(usesCache(plan) && {
-        cache: await openCache({ ...options, plan: instructions.plan }, { run, masking, emit }),
-      }),
-      spent: (path) => spending.within(path),
-      emit,
-      clock,
-      signal,
-      kill: options.kill,
-      parallel: options.parallel ?? defaultParallel,
-      ...(options.hashesFiles && { hashFiles: await loadHashFiles(options.cwd) }),
-    });
-    const { failures, ...end } = endOf(result, log, options);
-    const counted = options.permissions?.counted();
-    if (counted) emit(counted);
-    const open = end.outcome === "waiting" ? waiting() : [];
-    if (open.length > 0) emit({ type: "run.waiting", steps: open.map(({ step }) => step) });
-    const spent = { usage, duration: Math.round(clock.monotonic() - started) };
-    emit({ type: "run.finished", ...end, ...spent });
-    const error = end.error && { error: maskedFailure(end.error, mask) };
-    const outputs = maskData(end.outputs, mask.mask) as JsonObject;
-    const budget = limitsSpent(plan.workflows[plan.root]?.limits ?? {}, spending.within(""));
-    const masked = failures.map((failure) => maskedFailure(failure, mask));
-    return ok({
-      run,
-      ...end,
-      outputs,
-      ...error,
-      failures: masked,
-      ...spent,
-      ...(budget.length > 0 && { budget }),
-      ...(open.length > 0 && { waiting: open }),
-      log: log.file,
-    });
+    return ok(await runOn(site, { options, course, spent }));
   } catch (bug) {
     const error: Failure = { kind: "internal", message: bug instanceof Error ? bug.message : String(bug) };
-    const duration = Math.round(clock.monotonic() - started);
-    emit({
-      type: "run.finished",
-      outcome: "failure",
-      outputs: {},
-      error,
-      usage,
-      duration,
-      exitCode: exitCodes.internal,
-    });
+    const end = { outcome: "failure", outputs: {}, error, exitCode: exitCodes.internal } as const;
+    site.emit({ type: "run.finished", ...end, ...spent() });
     throw bug;
   } finally {
-    over.abort();
-    try {
-      await marks.end();
-    } finally {
-      log.close();
-      rmSync(tempFolder, { recursive: true, force: true });
-    }
+    await site.close();
   }
 }
 
-/** Whether a model was called: what it used counts, also when its reply was discarded. */
-function isModelCall(
-  event: Event,
-): event is Extract<Event, { type: "message" | "model.retry" | "model.failed" } | { how: "summarised" }> {
-  if (event.type === "context.compressed") return event.how === "summarised";
-  return event.type === "message" || event.type === "model.retry" || event.type === "model.failed";
+type Spent = Pick<RunEnd, "usage" | "duration">;
+
+interface Running {
+  readonly options: StartOptions;
+  readonly course: Course;
+  readonly spent: () => Spent;
+}
+
+async function runOn(site: Site, { options, course, spent }: Running): Promise<RunEnd> {
+  const { emit, log, masking, marks, approvals, spending } = site;
+  const { run, before, opening } = course;
+  const { plan } = options;
+  emit(opening);
+  approvals.add(opening);
+  const began = before?.started ?? log.time();
+  for (const warning of masking.mask.warnings) emit(warningEvent(warning, plan.root));
+  // Nothing of a run that died may go on beside the one that takes its place.
+  if (before !== undefined) await marks.reap();
+  const instructions = readInstructions(plan, options.cwd, options.workspace);
+  const { execute, waiting } = createExecute({ ...site, options, instructions, run, before });
+  const cached = { ...options, plan: instructions.plan };
+  const result = await runPlan({
+    plan,
+    inputs: options.inputs,
+    secrets: options.secrets,
+    run: { id: run, started: began },
+    execute,
+    retriable: (step) => retriedKinds.has(step.kind),
+    fingerprint: createFingerprint(instructions.plan, masking.hasSecrets ? masking.mask.mask : undefined),
+    ...(before && { past: before.past }),
+    ...(usesCache(plan) && { cache: await openCache(cached, { run, masking, emit }) }),
+    spent: (path) => spending.within(path),
+    emit,
+    clock: systemClock,
+    signal: site.signal,
+    kill: options.kill,
+    parallel: options.parallel ?? defaultParallel,
+    ...(options.hashesFiles && { hashFiles: await loadHashFiles(options.cwd) }),
+  });
+  const { failures, ...end } = endOf(result, log, options);
+  const counted = options.permissions?.counted();
+  if (counted) emit(counted);
+  const open = end.outcome === "waiting" ? waiting() : [];
+  if (open.length > 0) emit({ type: "run.waiting", steps: open.map(({ step }) => step) });
+  const account = spent();
+  emit({ type: "run.finished", ...end, ...account });
+  const budget = limitsSpent(plan.workflows[plan.root]?.limits ?? {}, spending.within(""));
+  return {
+    run,
+    ...maskedEnd({ ...end, failures }, masking.mask),
+    ...account,
+    ...(budget.length > 0 && { budget }),
+    ...(open.length > 0 && { waiting: open }),
+    log: log.file,
+  };
+}
+
+/** What leaves the run by another way than its log. */
+function maskedEnd({ outputs, error, failures, ...end }: Ended, mask: Mask): Ended {
+  return {
+    ...end,
+    outputs: maskData(outputs, mask.mask) as JsonObject,
+    ...(error && { error: maskedFailure(error, mask) }),
+    failures: failures.map((failure) => maskedFailure(failure, mask)),
+  };
 }
 
 async function openCache(
@@ -238,19 +189,6 @@ async function openCache(
     mask: { text: mask, value: (value) => (masking.hasSecrets ? maskData(value, mask) : value) },
     warn: (message) => emit(warningEvent(message, plan.root, "FLOW8008")),
   });
-}
-
-function openTempFolder(): Result<string, string> {
-  try {
-    return ok(makeTempFolder());
-  } catch (error) {
-    return err(`cannot make a temporary folder: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-/** Watchers see what the log says, masked, not what was emitted. */
-function reader(onEvent: (line: LogLine) => void): (line: string) => void {
-  return (line) => onEvent(JSON.parse(line) as LogLine);
 }
 
 const retriedKinds: ReadonlySet<StepKind> = new Set(["run", "agent", "tool", "approve"]);

@@ -8,6 +8,9 @@ export interface WorstCase {
   readonly run: Spendings;
 }
 
+/** Of a run that asks no model. */
+export const noWorst: WorstCase = { steps: [], run: { tokens: { most: 0 }, cost: { most: 0 } } };
+
 export interface Spendings {
   readonly tokens: Most;
   /** US dollars at list price. */
