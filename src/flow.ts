@@ -29,7 +29,7 @@ export type {
 export type { RunEnd } from "./flow/run.ts";
 export type { Profile } from "./permissions/index.ts";
 export { evaluate } from "./expr/public.ts";
-export { check, prepare } from "./flow/check.ts";
+export { check, prepare, validate } from "./flow/check.ts";
 export { describeExpression } from "./flow/describe-expression.ts";
 
 /** Checks a workflow, runs it, and says how it ended. */

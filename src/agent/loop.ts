@@ -23,6 +23,7 @@ import { afterCalls, atStart, beforeCall, type Objection, type Past } from "./gu
 import { hints } from "./hints.ts";
 import { subjectOf, todoTool } from "./history.ts";
 import { askModel } from "./model-call.ts";
+import { isNativeSchema } from "./native-schema.ts";
 import { finishName, structuredOutput } from "./output.ts";
 import { buildRequest, requestHash } from "./request.ts";
 import { runCalls } from "./tool-call.ts";
@@ -114,7 +115,8 @@ function offer(run: AgentRun, { output, history, models }: State, { turn }: Turn
   if (overCap(run, turn) !== undefined) return { tools: [] };
   if (output === undefined) return { tools: run.tools };
   if (history.onlyFinish) return { tools: [output.finish], toolChoice: "required" };
-  if (run.tools.length === 0 && models.facts.jsonSchema) return { tools: [], answerSchema: run.output };
+  if (run.tools.length === 0 && models.facts.jsonSchema && isNativeSchema(run.output ?? {}))
+    return { tools: [], answerSchema: run.output };
   return { tools: [...run.tools, output.finish] };
 }
 

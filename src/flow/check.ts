@@ -1,19 +1,72 @@
 import type { ModelProblem as ModelProblemOf, RuleProblems } from "../compile/checks/check.ts";
 import { compile, type Compilation } from "../compile/compile.ts";
+import type { CompileDefaults } from "../compile/defaults.ts";
 import { readGivenInputs } from "../compile/given-inputs.ts";
+import { bySpan } from "../model/diagnostic.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { exitCodes } from "../model/outcome.ts";
-import type { Catalog } from "../providers/catalog.ts";
+import type { Template } from "../model/plan.ts";
+import type { Result } from "../model/result.ts";
 import { workspaceOf } from "../runlog/runs.ts";
 import { canonicalToolName, languageTools } from "../tools/names.ts";
+import type { Config, ConfigProblem } from "./config.ts";
+import { type ConfigPlace, configSources } from "./config-files.ts";
+import { foreignNames } from "./foreign.ts";
 import type { Prepared, Refusal, RunRequest, WorkflowSource } from "./requests.ts";
 
 /** Compiles and checks a workflow with everything it names. Runs nothing, writes nothing. */
-export async function check(source: WorkflowSource): Promise<Compilation> {
+export async function check({ env = process.env, ...source }: CheckRequest): Promise<Compilation> {
   const cwd = source.cwd ?? process.cwd();
   const place = { cwd, workspace: workspaceOf(cwd) };
-  const modelProblem = modelProblems(place);
-  return compile({ ...source, ...place, tools: languageTools, toolParameters, ruleProblems, modelProblem });
+  const read = await configOf({ ...place, env });
+  const config = read?.ok === true ? read.value : undefined;
+  const modelProblem = modelProblems(config);
+  const compiled = await compile({
+    ...source,
+    ...place,
+    tools: languageTools,
+    toolParameters,
+    ruleProblems,
+    modelProblem,
+    foreign: foreignNames(config?.aliases ?? new Map(), modelProblem),
+    ...(config && { defaults: defaultsOf(config) }),
+  });
+  if (read?.ok !== false) return compiled;
+  const { diagnostics, sources } = read.error;
+  return {
+    diagnostics: [...diagnostics, ...compiled.diagnostics],
+    sources: new Map([...compiled.sources, ...sources]),
+  };
+}
+
+type CheckRequest = WorkflowSource & Pick<RunRequest, "env">;
+
+/** The configuration is loaded only where there is one. */
+async function configOf(place: ConfigPlace): Promise<Result<Config, ConfigProblem> | undefined> {
+  return configSources(place).length === 0 ? undefined : (await import("./config.ts")).readConfig(place);
+}
+
+function defaultsOf({ model, limits, disabled }: Config): CompileDefaults {
+  const models = model === undefined ? [] : Array.isArray(model.value) ? model.value : [model.value];
+  const values = Object.entries(limits).map(([kind, { value }]) => [kind, value]);
+  return {
+    models: models.map((json): Template => ({ type: "data", json })),
+    limits: Object.fromEntries(values),
+    disabled: (name) => disabled.get(name)?.at,
+  };
+}
+
+/** Checks a workflow as {@link check} does, and what it asks of its models. No key is needed. */
+export async function validate(source: WorkflowSource): Promise<Compilation> {
+  const compiled = await check(source);
+  const { plan, diagnostics, sources } = compiled;
+  if (plan === undefined || Object.keys(plan.agents).length === 0) return compiled;
+  const { modelDiagnostics } = await import("./open-models.ts");
+  const cwd = source.cwd ?? process.cwd();
+  const found = await modelDiagnostics(plan, { cwd, workspace: workspaceOf(cwd), env: process.env, sources });
+  if (found.diagnostics.length === 0) return compiled;
+  const all = [...diagnostics, ...found.diagnostics].sort((a, b) => bySpan(a.at, b.at));
+  return { diagnostics: all, sources: new Map([...sources, ...found.sources]) };
 }
 
 /** The part of a run before anything happens: compile, check, fit the inputs. */
@@ -37,13 +90,11 @@ async function ruleProblems(permissions: Json, ownTools: readonly string[]): Ret
   );
 }
 
-/** The catalog, and a configuration, are read only for a workflow that names a model. */
-function modelProblems(place: { readonly cwd: string; readonly workspace: string }): ModelProblemOf {
-  let catalog: Promise<Catalog> | undefined;
+/** The catalog is loaded only for a workflow that names a model. */
+function modelProblems(config: Config | undefined): ModelProblemOf {
   return async (model) => {
-    const { likelyModel, parseModel } = await import("../providers/catalog.ts");
-    catalog ??= readCatalog(place);
-    const known = await catalog;
+    const { builtInCatalog, likelyModel, parseModel } = await import("../providers/catalog.ts");
+    const known = config?.catalog ?? builtInCatalog;
     const choice = parseModel(model, known);
     if (!choice.ok) return { message: choice.error };
     const { id, provider } = { provider: "custom", ...choice.value };
@@ -51,17 +102,6 @@ function modelProblems(place: { readonly cwd: string; readonly workspace: string
     if (likely === undefined) return undefined;
     return { message: `nothing is known of the model \`${id}\``, suggestion: `did you mean \`${likely}\`?` };
   };
-}
-
-/** A configuration that cannot be read is refused by whoever needs it to run. */
-async function readCatalog(place: { readonly cwd: string; readonly workspace: string }): Promise<Catalog> {
-  const [{ builtInCatalog }, { configFiles, readConfig }] = await Promise.all([
-    import("../providers/catalog.ts"),
-    import("./config.ts"),
-  ]);
-  const at = { ...place, env: process.env };
-  const config = configFiles(at).length === 0 ? undefined : await readConfig(at);
-  return config?.ok === true ? config.value.catalog : builtInCatalog;
 }
 
 /** The tools themselves are loaded only for a workflow that calls one in a step of its own. */

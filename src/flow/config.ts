@@ -1,32 +1,49 @@
-import { existsSync } from "node:fs";
-import path from "node:path";
-import { asMap } from "../compile/read/nodes.ts";
+import { asMap, entriesOf as nodesOf, itemsOf, textOf } from "../compile/read/nodes.ts";
+import { readLimits } from "../compile/read/agent.ts";
+import { readPermissions } from "../compile/read/permissions.ts";
 import { reportIssues } from "../compile/read/schema.ts";
 import { createReport } from "../compile/report.ts";
 import { checkConfig } from "../jsonschema/check-config.ts";
-import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
+import type { Diagnostic, SourceTexts, Span } from "../model/diagnostic.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
+import type { Limits } from "../model/plan.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { builtInCatalog, type Catalog, priceOf } from "../providers/catalog.ts";
-import { type Endpoint, plainQuirks, type Quirks } from "../providers/endpoints.ts";
-import type { KnownModel } from "../providers/known-models.ts";
-import { nodeAt, toJson } from "../source/document.ts";
+import type { Block, Profile } from "../permissions/index.ts";
+import { builtInCatalog, type Catalog } from "../providers/catalog.ts";
+import { entry, type MapNode, nodeAt, toJson } from "../source/document.ts";
 import { parseSource } from "../source/parse.ts";
 import { readSource } from "../source/read.ts";
+import { endpointOf, knownModelOf } from "./config-catalog.ts";
+import { type ConfigLayer, type ConfigPlace, configSources, type ConfigSource } from "./config-files.ts";
 
-/** What configuration files say, the later file before the earlier one. */
+/** What the configurations say, the stronger layer before the weaker one. */
 export interface Config {
-  /** Files that were read, the weakest first, as somebody would name them. */
+  /** What was read, the weakest first, as somebody would name it. */
   readonly files: readonly string[];
   readonly catalog: Catalog;
   /** Variables that hold the keys of its providers. */
   readonly keys: readonly string[];
+  /** The model, or the list of models, of agents for which nobody else names one. */
+  readonly model?: Setting<Json>;
+  /** What words for models in other programs' agent files mean. */
+  readonly aliases: ReadonlyMap<string, Setting<string>>;
+  /** Rules, the weakest first. */
+  readonly rules: readonly Block[];
+  readonly profile?: Setting<Profile>;
+  readonly sandbox?: Setting<"auto" | "on" | "off">;
+  /** Of runs whose workflow says none of that kind. */
+  readonly limits: { readonly [kind in keyof Limits]: Setting<number> };
+  /** Agents nobody may use. */
+  readonly disabled: ReadonlyMap<string, Setting<true>>;
+  /** Of all layers, the weakest first; all of them run. */
+  readonly hooks: readonly Setting<JsonObject>[];
 }
 
-export interface ConfigPlace {
-  readonly cwd: string;
-  readonly workspace: string;
-  readonly env: { readonly [name: string]: string | undefined };
+/** A value, and who says so. */
+export interface Setting<T> {
+  readonly value: T;
+  readonly layer: ConfigLayer;
+  readonly at: Span;
 }
 
 export interface ConfigProblem {
@@ -34,56 +51,120 @@ export interface ConfigProblem {
   readonly sources: SourceTexts;
 }
 
-export const configName = "flow.config.yaml";
+export const emptyConfig: Config = {
+  files: [],
+  catalog: builtInCatalog,
+  keys: [],
+  aliases: new Map(),
+  rules: [],
+  limits: {},
+  disabled: new Map(),
+  hooks: [],
+};
 
-/** Whether there is a configuration at all, so that a run without one loads nothing to read it. */
-export function configFiles({ cwd, workspace, env }: ConfigPlace): readonly string[] {
-  const project = path.join(workspace, configName);
-  const named = env["FLOW_CONFIG"] ?? "";
-  return [...(existsSync(project) ? [project] : []), ...(named === "" ? [] : [path.resolve(cwd, named)])];
-}
-
-/** Reads `flow.config.yaml` of the project, and over it the file that `FLOW_CONFIG` names. */
+/** Reads every configuration there is, one over the other. */
 export async function readConfig(place: ConfigPlace): Promise<Result<Config, ConfigProblem>> {
-  let { providers, models } = builtInCatalog;
-  const files: string[] = [];
-  const keys: string[] = [];
-  for (const file of configFiles(place)) {
-    const shown = path.relative(place.cwd, file) || file;
-    const read = await readFile(file, shown);
-    if (!read.ok) return read;
-    files.push(shown);
-    for (const [name, value] of entriesOf(read.value, "providers")) {
-      const before = Object.hasOwn(providers, name) ? providers[name] : undefined;
-      const endpoint = endpointOf(value, before);
-      if (endpoint === undefined) return err(withoutAddress(shown, name));
-      providers = { ...providers, [name]: endpoint };
-      if (endpoint.key !== undefined) keys.push(endpoint.key);
-    }
-    for (const [id, value] of entriesOf(read.value, "models")) {
-      const before = Object.hasOwn(models, id) ? models[id] : undefined;
-      models = { ...models, [id]: { ...before, ...knownModelOf(value) } };
-    }
+  let config = emptyConfig;
+  for (const source of configSources(place)) {
+    const root = await readOne(source);
+    if (!root.ok) return root;
+    const next = over(config, root.value, source);
+    if (!next.ok) return next;
+    config = next.value;
   }
-  return ok({ files, catalog: { providers, models }, keys });
+  return ok(config);
 }
 
-async function readFile(file: string, shown: string): Promise<Result<JsonObject, ConfigProblem>> {
-  const bytes = await readSource(file);
-  if (!bytes.ok) {
-    const { code, message } = bytes.error;
+function over(before: Config, root: MapNode, { layer, shown }: ConfigSource): Result<Config, ConfigProblem> {
+  const catalog = catalogOver(before, root, shown);
+  if (!catalog.ok) return catalog;
+  const setting = <T extends Json>(key: string): Setting<T> | undefined => {
+    const found = entry(root, key);
+    return found && { value: toJson(found.value) as T, layer, at: found.keyAt };
+  };
+  const model = setting<Json>("model") ?? before.model;
+  const profile = setting<Profile>("profile") ?? before.profile;
+  const sandbox = setting<"auto" | "on" | "off">("sandbox") ?? before.sandbox;
+  const hooks = setting<JsonObject>("hooks");
+  const permissions = entry(root, "permissions")?.value;
+  const rules = permissions && readPermissions(permissions);
+  return ok({
+    ...before,
+    ...catalog.value,
+    files: [...before.files, shown],
+    ...(model && { model }),
+    ...(profile && { profile }),
+    ...(sandbox && { sandbox }),
+    hooks: hooks ? [...before.hooks, hooks] : before.hooks,
+    rules: rules ? [...before.rules, { layer, permissions: rules.json, ...rules.at }] : before.rules,
+    aliases: new Map([...before.aliases, ...aliasesOf(root, layer)]),
+    limits: { ...before.limits, ...limitsOf(root, layer) },
+    disabled: new Map([...before.disabled, ...disabledOf(root, layer)]),
+  });
+}
+
+function aliasesOf(root: MapNode, layer: ConfigLayer): [string, Setting<string>][] {
+  return nodesOf(entry(root, "model-aliases")?.value).flatMap(({ key, keyAt, value }) => {
+    const text = textOf(value);
+    return text === undefined ? [] : [[key, { value: text, layer, at: keyAt }] as [string, Setting<string>]];
+  });
+}
+
+function limitsOf(root: MapNode, layer: ConfigLayer): Config["limits"] {
+  const node = entry(root, "limits")?.value;
+  const map = asMap(node);
+  const values = Object.entries(readLimits(node, () => undefined));
+  return Object.fromEntries(
+    values.map(([kind, value]) => [kind, { value, layer, at: (map && entry(map, kind)?.keyAt) ?? root.at }]),
+  );
+}
+
+function disabledOf(root: MapNode, layer: ConfigLayer): [string, Setting<true>][] {
+  const agents = asMap(entry(root, "agents")?.value);
+  return itemsOf(agents && entry(agents, "disable")?.value).flatMap((item) => {
+    const name = textOf(item);
+    return name === undefined ? [] : [[name, { value: true, layer, at: item.at }] as [string, Setting<true>]];
+  });
+}
+
+function catalogOver(
+  before: Config,
+  root: MapNode,
+  shown: string,
+): Result<Pick<Config, "catalog" | "keys">, ConfigProblem> {
+  let { providers, models } = before.catalog;
+  const keys = [...before.keys];
+  const value = toJson(root);
+  const config = isJsonObject(value) ? value : {};
+  for (const [name, given] of entriesOf(config, "providers")) {
+    const known = Object.hasOwn(providers, name) ? providers[name] : undefined;
+    const endpoint = endpointOf(given, known);
+    if (endpoint === undefined) return err(withoutAddress(shown, name));
+    providers = { ...providers, [name]: endpoint };
+    if (endpoint.key !== undefined) keys.push(endpoint.key);
+  }
+  for (const [id, given] of entriesOf(config, "models")) {
+    const known = Object.hasOwn(models, id) ? models[id] : undefined;
+    models = { ...models, [id]: { ...known, ...knownModelOf(given) } };
+  }
+  return ok({ catalog: { providers, models }, keys });
+}
+
+async function readOne({ file, text, shown }: ConfigSource): Promise<Result<MapNode, ConfigProblem>> {
+  const read = file === undefined ? ok(new TextEncoder().encode(text ?? "")) : await readSource(file);
+  if (!read.ok) {
+    const { code, message } = read.error;
     return err({ diagnostics: [problemAt(shown, code, message)], sources: new Map() });
   }
-  const sources = new Map([[shown, new TextDecoder().decode(bytes.value)]]);
-  const document = parseSource(bytes.value, shown);
+  const sources = new Map([[shown, new TextDecoder().decode(read.value)]]);
+  const document = parseSource(read.value, shown);
   if (!document.ok) return err({ diagnostics: document.error, sources });
   const root = asMap(document.value.root);
-  if (root === undefined)
-    return err({ diagnostics: [problemAt(shown, "FLOW2005", "a configuration is a mapping of keys")], sources });
-  const value = toJson(root);
+  if (root === undefined) return err({ diagnostics: [problemAt(shown, "FLOW2005", "is no mapping of keys")], sources });
   const problems = createReport();
-  const issues = checkConfig(value);
+  const issues = checkConfig(toJson(root));
   reportIssues(root, issues, problems.report);
+  readLimits(entry(root, "limits")?.value, problems.report);
   for (const { problem, path: at } of issues) {
     if (problem.kind !== "name") continue;
     const what =
@@ -91,8 +172,7 @@ async function readFile(file: string, shown: string): Promise<Result<JsonObject,
     problems.report("FLOW3001", nodeAt(root, [...at, problem.key])?.keyAt ?? root.at, what);
   }
   const diagnostics = problems.sorted();
-  if (diagnostics.length > 0) return err({ diagnostics, sources });
-  return ok(isJsonObject(value) ? value : {});
+  return diagnostics.length > 0 ? err({ diagnostics, sources }) : ok(root);
 }
 
 function problemAt(file: string, code: Diagnostic["code"], message: string): Diagnostic {
@@ -109,85 +189,4 @@ function entriesOf(config: JsonObject, key: string): [string, JsonObject][] {
   const value = own(config, key);
   const entries = isJsonObject(value) ? Object.entries(value) : [];
   return entries.flatMap(([name, inner]) => (isJsonObject(inner) ? [[name, inner] as [string, JsonObject]] : []));
-}
-
-/** Undefined when nobody says where the server is. */
-function endpointOf(value: JsonObject, before: Endpoint | undefined): Endpoint | undefined {
-  const ownUrl = textAt(value, "base-url");
-  const baseUrl = ownUrl ?? before?.baseUrl;
-  if (baseUrl === undefined) return undefined;
-  // An ambient key is not for a server that somebody put in the place of its own.
-  const key = textAt(value, "key") ?? (ownUrl === undefined ? before?.key : undefined);
-  const protocol = textAt(value, "protocol") === "anthropic" ? "anthropic" : undefined;
-  const isOpenai = textAt(value, "protocol") === "openai";
-  return {
-    protocol: protocol ?? (isOpenai ? "openai" : (before?.protocol ?? "openai")),
-    baseUrl,
-    ...(key !== undefined && { key }),
-    ...(before?.keyOptional !== undefined && { keyOptional: before.keyOptional }),
-    local: flagAt(value, "local") ?? (ownUrl === undefined ? (before?.local ?? false) : false),
-    parallel: numberAt(value, "parallel") ?? before?.parallel ?? 64,
-    quirks: quirksOf(value, before?.quirks ?? plainQuirks),
-  };
-}
-
-function quirksOf(value: JsonObject, before: Quirks): Quirks {
-  const given = own(value, "quirks");
-  const quirks = isJsonObject(given) ? given : {};
-  const toolStream = flagAt(quirks, "tool-stream") ?? before.toolStream;
-  return {
-    maxTokens: oneOf(maxTokensFields, own(quirks, "max-tokens")) ?? before.maxTokens,
-    system: oneOf(systemRoles, own(quirks, "system")) ?? before.system,
-    usageOption: flagAt(quirks, "usage-option") ?? before.usageOption,
-    requiredCalls: flagAt(quirks, "required-calls") ?? before.requiredCalls,
-    jsonSchema: flagAt(quirks, "json-schema") ?? before.jsonSchema,
-    effort: oneOf(effortFields, own(quirks, "effort")) ?? before.effort,
-    images: flagAt(quirks, "images") ?? before.images,
-    ...(toolStream !== undefined && { toolStream }),
-  };
-}
-
-const maxTokensFields = ["max_tokens", "max_completion_tokens"] as const;
-const systemRoles = ["system", "developer"] as const;
-const effortFields = [
-  "reasoning_effort",
-  "reasoning",
-  "thinking",
-  "thinking+effort",
-  "enable_thinking",
-  "none",
-] as const satisfies readonly Quirks["effort"][];
-
-function knownModelOf(value: JsonObject): KnownModel {
-  const window = numberAt(value, "window");
-  const maxOutput = numberAt(value, "max-output");
-  const jsonSchema = flagAt(value, "json-schema");
-  const thinking = oneOf(["adaptive", "budget"] as const, own(value, "thinking"));
-  const price = priceOf(own(value, "price"));
-  return {
-    ...(window !== undefined && { window }),
-    ...(maxOutput !== undefined && { maxOutput }),
-    ...(jsonSchema !== undefined && { jsonSchema }),
-    ...(thinking !== undefined && { thinking }),
-    ...(price !== undefined && { price }),
-  };
-}
-
-function oneOf<T extends string>(words: readonly T[], value: Json | undefined): T | undefined {
-  return words.find((word) => word === value);
-}
-
-function textAt(object: JsonObject, key: string): string | undefined {
-  const value = own(object, key);
-  return typeof value === "string" ? value : undefined;
-}
-
-function numberAt(object: JsonObject, key: string): number | undefined {
-  const value = own(object, key);
-  return typeof value === "number" ? value : undefined;
-}
-
-function flagAt(object: JsonObject, key: string): boolean | undefined {
-  const value = own(object, key);
-  return typeof value === "boolean" ? value : undefined;
 }

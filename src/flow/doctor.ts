@@ -3,7 +3,7 @@ import { builtInCatalog } from "../providers/catalog.ts";
 import type { Endpoint } from "../providers/endpoints.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { workspaceOf } from "../runlog/runs.ts";
-import { type Config, configFiles, readConfig } from "./config.ts";
+import { type Config, emptyConfig, readConfig } from "./config.ts";
 import { version } from "./version.ts";
 
 /** What flow finds where it stands. No value of a key is in it. */
@@ -50,14 +50,14 @@ const defaultPatience = 3_000;
 export async function examine({ cwd, env, patience = defaultPatience }: DoctorOptions): Promise<Health & Texts> {
   const workspace = workspaceOf(cwd);
   const place = { cwd, workspace, env };
-  const read = configFiles(place).length === 0 ? undefined : await readConfig(place);
-  const config: Config = read?.ok ? read.value : { files: [], catalog: builtInCatalog, keys: [] };
+  const read = await readConfig(place);
+  const config: Config = read.ok ? read.value : emptyConfig;
   return {
     flow: version,
     node: { version: process.versions.node, ok: isNewEnough(process.versions.node) },
     workspace,
     git: { commit: gitCommit(workspace) },
-    config: { files: config.files, problems: read?.ok === false ? read.error.diagnostics : [] },
+    config: { files: config.files, problems: !read.ok ? read.error.diagnostics : [] },
     sources: read?.ok === false ? read.error.sources : new Map(),
     providers: await Promise.all(
       Object.entries(config.catalog.providers).map(([name, endpoint]) =>

@@ -27,7 +27,7 @@ export async function equip(
   const { supervise } = await import("./supervision.ts");
   const supervision = supervise(env);
   if (!supervision.ok) return { ...supervision.error, exitCode: exitCodes[supervision.error.kind] };
-  const permissions = await rightsFor(request, { plan, workspace: place.workspace, env });
+  const permissions = await rightsFor(request, { plan, ...place, env });
   if (!permissions.ok) return permissions.error;
   const never = new AbortController().signal;
   // Without its text, as after the file is gone, the plan itself tells.
@@ -57,6 +57,7 @@ export async function equip(
 
 interface RightsSource {
   readonly plan: Plan;
+  readonly cwd: string;
   readonly workspace: string;
   readonly env: RunRequest["env"] & object;
 }
@@ -64,14 +65,15 @@ interface RightsSource {
 /** The rights of a run's agents, where it has any or a managed file speaks of all that runs. */
 async function rightsFor(
   { profile, allow = [], asker }: Conditions,
-  { plan, workspace, env }: RightsSource,
+  { plan, cwd, workspace, env }: RightsSource,
 ): Promise<Result<RunPermissions | undefined, Refusal>> {
-  const { managedRules } = await import("./managed.ts");
-  const managed = await managedRules(env);
-  if (!managed.ok) return err(unavailable(managed.error));
-  if (Object.keys(plan.agents).length === 0 && managed.value.length === 0 && allow.length === 0) return ok(undefined);
+  const { wishesOf } = await import("./wishes.ts");
+  const wishes = await wishesOf({ profile, allow }, { cwd, workspace, env });
+  if (!wishes.ok) return err(unavailable(wishes.error));
+  const { managed } = wishes.value;
+  if (Object.keys(plan.agents).length === 0 && managed.length === 0 && allow.length === 0) return ok(undefined);
   const { createRights, missingSandbox } = await import("./rights.ts");
-  const options = { plan, workspace, asker, env, allow, managed: managed.value, ...(profile && { profile }) };
+  const options = { plan, workspace, asker, env, ...wishes.value };
   const missing = missingSandbox(options);
   if (missing !== undefined) return err(unavailable(missing));
   const rights = createRights(options);

@@ -3,7 +3,7 @@ import { compileSchema } from "../jsonschema/compile.ts";
 import { own, type Json } from "../model/json.ts";
 import type { Step, StepKind } from "../model/plan.ts";
 import type { Attempt, Execute, ModelRequest, OpenApproval } from "../model/ports.ts";
-import { err } from "../model/result.ts";
+import { err, ok } from "../model/result.ts";
 import { createSteps } from "../steps/index.ts";
 import { systemClock } from "./clock.ts";
 import type { Hands } from "./hands.ts";
@@ -11,6 +11,7 @@ import type { Instructions } from "./instructions.ts";
 import { withinManaged } from "./managed-steps.ts";
 import { byteFilter, masked, maskedRequest } from "./masking.ts";
 import type { Before, StartOptions } from "./run-options.ts";
+import type { Servers } from "./servers.ts";
 import type { Site } from "./site.ts";
 import { userName } from "./user-name.ts";
 
@@ -29,6 +30,8 @@ export interface ExecuteSource extends Pick<
 export interface Executing {
   readonly execute: Execute;
   readonly waiting: () => readonly OpenApproval[];
+  /** Ends what attempts have started and left running for the next. */
+  readonly close: () => Promise<void>;
 }
 
 /** The record of step kinds: which room executes an attempt of which kind. */
@@ -38,6 +41,12 @@ export function createExecute(source: ExecuteSource): Executing {
   const { secrets, env, cwd } = options;
   let loadingHands: Promise<Hands> | undefined;
   const hands = (): Promise<Hands> => (loadingHands ??= loadHands(source));
+  let loadingServers: Promise<Servers> | undefined;
+  const serve: Servers["serve"] = async (attempt, names) => {
+    if (!("mcp" in attempt.step.body)) return ok({ tools: [], close: () => Promise.resolve() });
+    loadingServers ??= import("./servers.ts").then(({ createServers }) => createServers(source));
+    return (await loadingServers).serve(attempt, names);
+  };
   const steps = createSteps({
     runId: run,
     cwd,
@@ -49,6 +58,7 @@ export function createExecute(source: ExecuteSource): Executing {
     secretNames: Object.keys(secrets),
     checkOutput,
     tools: async (path) => (await hands()).all(path),
+    serve,
     workspace: options.workspace,
     ...(options.asker && { asker: options.asker }),
     approvals: source.approvals,
@@ -64,7 +74,7 @@ export function createExecute(source: ExecuteSource): Executing {
     run: steps.run,
     set: steps.set,
     agent: async (attempt) => {
-      agent ??= loadAgent(source, { run: withinManaged(steps.run, options.permissions?.managed), hands });
+      agent ??= loadAgent(source, { run: withinManaged(steps.run, options.permissions?.managed), hands, serve });
       return (await agent)(attempt);
     },
     tool: steps.tool,
@@ -73,7 +83,8 @@ export function createExecute(source: ExecuteSource): Executing {
     workflow: refused,
   };
   const execute = withinManaged((attempt) => kinds[attempt.step.kind](attempt), options.permissions?.managed);
-  return { execute: hasSecrets ? masked(execute, mask) : execute, waiting: steps.approve.waiting };
+  const close = async (): Promise<void> => (await loadingServers)?.close();
+  return { execute: hasSecrets ? masked(execute, mask) : execute, waiting: steps.approve.waiting, close };
 }
 
 /** The engine runs groups and sub-workflows by itself. */
@@ -98,9 +109,10 @@ async function loadHands(source: ExecuteSource): Promise<Hands> {
 interface AgentRooms {
   readonly run: Execute;
   readonly hands: () => Promise<Hands>;
+  readonly serve: Servers["serve"];
 }
 
-async function loadAgent(source: ExecuteSource, { run, hands }: AgentRooms): Promise<Execute> {
+async function loadAgent(source: ExecuteSource, { run, hands, serve }: AgentRooms): Promise<Execute> {
   const { options, log, emit, before, spending, instructions } = source;
   const [{ createAgentExecute }, { named }] = await Promise.all([import("../agent/execute.ts"), hands()]);
   const { models, plan, workspace, permissions } = options;
@@ -109,6 +121,7 @@ async function loadAgent(source: ExecuteSource, { run, hands }: AgentRooms): Pro
     client: async (model, step) =>
       models?.client(model, step) ?? err({ kind: "internal", message: "the run was started without models" }),
     tools: named,
+    servers: serve,
     ...(permissions && { rights: permissions.of }),
     workspace,
     emit,

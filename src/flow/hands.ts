@@ -55,9 +55,14 @@ export function createHands({ options, masking, marks, spillFolder }: HandsSourc
     named(names, step) {
       const tools = all(step);
       if (names === undefined) return ok(tools);
-      const missing = names.find((name) => !tools.some((tool) => tool.name === name));
+      const missing = names.find((name) => !isServers(name) && !tools.some((tool) => tool.name === name));
       if (missing !== undefined) return err({ kind: "unavailable", message: `there is no tool \`${missing}\`` });
       return ok(tools.filter(({ name }) => names.includes(name)));
     },
   };
+}
+
+/** Tools of MCP servers come with their servers. */
+function isServers(name: string): boolean {
+  return name.startsWith("mcp__");
 }

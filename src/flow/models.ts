@@ -1,8 +1,8 @@
-import { dirname, resolve } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 import type { Diagnostic } from "../model/diagnostic.ts";
 import type { Json } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
-import type { Plan, Scope, Step } from "../model/plan.ts";
+import type { Plan, Step } from "../model/plan.ts";
 import { type Clock, type ModelClient, unknownFacts } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { type Catalog, keyFor, parseModel, type ServerModel } from "../providers/catalog.ts";
@@ -13,7 +13,8 @@ import { loadScript } from "../providers/script.ts";
 import { scriptedClient, scriptedFacts } from "../providers/scripted.ts";
 import type { ServerOptions } from "../providers/server.ts";
 import { readSource } from "../source/read.ts";
-import { type FactsOf, unpricedModels } from "./prices.ts";
+import { agentSteps, misfits } from "./model-fit.ts";
+import type { FactsOf } from "./prices.ts";
 import { workflowsOf } from "./workflows-of.ts";
 
 /** Why a run cannot start because of its models: a file that is wrong, or something that is not there. */
@@ -71,8 +72,8 @@ export function createModels(options: ModelsOptions): Models {
   return {
     facts,
     async prepare() {
-      const unpriced = await unpricedModels(options.plan, facts);
-      if (unpriced.length > 0) return { kind: "invalid", diagnostics: unpriced, sources: new Map() };
+      const unfit = await misfits(options.plan, facts);
+      if (unfit.length > 0) return { kind: "invalid", diagnostics: unfit, sources: new Map() };
       for (const { step, workflow } of agentSteps(options.plan)) {
         const problem = await prepareStep(step, options.script !== undefined, (model) => open(model, workflow));
         if (problem !== undefined) return problem;
@@ -133,15 +134,15 @@ async function openModel(
   model: Json | undefined,
   workflow: string,
 ): Promise<Result<ModelClient, OpenProblem>> {
-  const { script, cwd, workspace, clock, catalog, cassette } = house;
-  if (script !== undefined) return openScript(resolve(cwd, script), script, clock);
+  const { script, cwd, workspace, catalog, cassette } = house;
+  if (script !== undefined) return openScript(resolve(cwd, script), house);
   if (model === undefined && cassette !== undefined) return ok(replayClient(cassette, unknownFacts));
   if (model === undefined) return err(unavailable(`no model is named for an agent of ${workflow}`));
   const choice = parseModel(model, catalog);
   if (!choice.ok) return err({ kind: "unknown", message: choice.error });
   if (choice.value.kind === "scripted") {
     const folder = workflow === "-" ? cwd : dirname(resolve(workspace, workflow));
-    const scripted = await openScript(resolve(folder, choice.value.path), choice.value.path, clock);
+    const scripted = await openScript(resolve(folder, choice.value.path), house);
     if (cassette === undefined) return scripted;
     // The log has the replies; what the model is like, its window for one, only the script says.
     return ok(replayClient(cassette, scripted.ok ? scripted.value.facts : scriptedFacts));
@@ -150,18 +151,11 @@ async function openModel(
   return openServer(choice.value, house);
 }
 
-async function openScript(path: string, shown: string, clock: Clock): Promise<Result<ModelClient, ModelProblem>> {
+async function openScript(path: string, { cwd, clock }: House): Promise<Result<ModelClient, OpenProblem>> {
+  const shown = relative(cwd, path);
   const bytes = await readSource(path);
-  if (!bytes.ok) {
-    const at = { file: shown, line: 1, column: 1, endLine: 1, endColumn: 1 };
-    const diagnostic: Diagnostic = {
-      code: bytes.error.code,
-      severity: "error",
-      message: `the script cannot be read: ${bytes.error.message}`,
-      at,
-    };
-    return err({ kind: "invalid", diagnostics: [diagnostic], sources: new Map() });
-  }
+  if (!bytes.ok)
+    return err({ kind: "unknown", message: `the script \`${shown}\` cannot be read: ${bytes.error.message}` });
   const script = loadScript(bytes.value, shown);
   if (!script.ok)
     return err({
@@ -209,18 +203,4 @@ function unavailable(reason: string, key = "OPENAI_API_KEY"): ModelProblem {
     "3. replay a run: `--replay RUN` takes the replies from its log",
   ];
   return { kind: "unavailable", message: `${reason}. Three ways out:\n  ${ways.join("\n  ")}` };
-}
-
-/** Every agent step of a plan, with the key of its workflow. */
-export function* agentSteps(plan: Plan): Generator<{ readonly step: Step; readonly workflow: string }> {
-  for (const [key, workflow] of Object.entries(plan.workflows)) {
-    for (const step of within(workflow.scope)) if (step.kind === "agent") yield { step, workflow: key };
-  }
-}
-
-function* within(scope: Scope): Generator<Step> {
-  for (const step of scope.steps) {
-    yield step;
-    if (step.scope && "inline" in step.scope) yield* within(step.scope.inline);
-  }
 }

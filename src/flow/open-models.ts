@@ -48,13 +48,14 @@ async function makeModels(
 ): Promise<(Pick<StartOptions, "keys" | "replay"> & { readonly models: Models }) | Refusal> {
   const { script, replay } = request;
   if (script !== undefined && replay !== undefined) return usage("--script and --replay exclude each other");
-  const [{ createModels }, { systemClock }, { builtInCatalog }, { configFiles, readConfig }] = await Promise.all([
+  const [{ createModels }, { systemClock }, { builtInCatalog }, { configSources }] = await Promise.all([
     import("./models.ts"),
     import("./clock.ts"),
     import("../providers/catalog.ts"),
-    import("./config.ts"),
+    import("./config-files.ts"),
   ]);
-  const config = configFiles(source).length === 0 ? undefined : await readConfig(source);
+  const config =
+    configSources(source).length === 0 ? undefined : await (await import("./config.ts")).readConfig(source);
   if (config?.ok === false) return invalidIn(source, config.error);
   const keys = config?.value.keys ?? [];
   const played = replay === undefined ? undefined : await openReplay(replay, request, { ...source, keys });
@@ -69,6 +70,16 @@ async function makeModels(
   return { models, keys, replay: played?.value.file };
 }
 
+/** What a workflow asks of its models that they cannot do, scripts that cannot be read included; no key is needed. */
+export async function modelDiagnostics(
+  plan: Plan,
+  place: Pick<ModelsSource, "cwd" | "workspace" | "env" | "sources">,
+): Promise<Pick<Extract<Refusal, { kind: "invalid" }>, "diagnostics" | "sources">> {
+  const made = await makeModels({}, { plan, inputs: {}, secrets: {}, ...place });
+  const problem = "kind" in made ? made : await made.models.prepare();
+  return problem?.kind === "invalid" ? problem : { diagnostics: [], sources: new Map() };
+}
+
 /** What a run could take at most; no key is needed. The error is a limit on cost that nobody could keep. */
 export async function worstCaseOf(
   request: RunRequest,
@@ -77,14 +88,14 @@ export async function worstCaseOf(
   const cwd = request.cwd ?? process.cwd();
   const place = { cwd, workspace: workspaceOf(cwd), env: request.env ?? process.env };
   const source = { plan, inputs, secrets: {}, sources, ...place };
-  const [made, { unpricedModels }, worst] = await Promise.all([
+  const [made, { misfits }, worst] = await Promise.all([
     makeModels(request, source),
-    import("./prices.ts"),
+    import("./model-fit.ts"),
     import("./worst-case.ts"),
   ]);
   if ("kind" in made) return made;
   const { facts } = made.models;
-  const diagnostics = await unpricedModels(plan, facts);
+  const diagnostics = await misfits(plan, facts);
   return diagnostics.length > 0 ? invalidIn(source, { diagnostics, sources: new Map() }) : worst.worstCase(plan, facts);
 }
 

@@ -8,9 +8,9 @@ import { subjectKind } from "../permissions/subjects.ts";
 import { canonicalToolName } from "../tools/names.ts";
 import { workspaceOf } from "../runlog/runs.ts";
 import { check } from "./check.ts";
-import { managedRules } from "./managed.ts";
 import type { Conditions } from "./requests.ts";
 import { createRights, type RightsWishes } from "./rights.ts";
+import { wishesOf } from "./wishes.ts";
 
 interface PermitSource extends RightsWishes {
   readonly plan: Plan;
@@ -41,15 +41,14 @@ export interface PermitRequest extends Pick<Conditions, "profile" | "allow" | "e
 
 /** What the rules make of a call by each agent of a file, or by one agent. Runs nothing. */
 export async function permit({ agent, call, cwd = process.cwd(), ...request }: PermitRequest): Promise<PermitResult> {
-  const compiled = await check({ ...sourceOf(agent), cwd });
+  const env = request.env ?? process.env;
+  const compiled = await check({ ...sourceOf(agent), cwd, env });
   const { plan, diagnostics, sources } = compiled;
   if (!plan) return { kind: "invalid", diagnostics, sources };
-  const managed = await managedRules(request.env ?? process.env);
-  if (!managed.ok) return { kind: "usage", message: managed.error };
-  const { profile, allow = [] } = request;
-  const env = request.env ?? process.env;
-  const wishes = { allow, env, managed: managed.value, ...(profile && { profile }) };
-  const permits = await judgeCall({ plan, workspace: workspaceOf(cwd), call, ...wishes });
+  const workspace = workspaceOf(cwd);
+  const wishes = await wishesOf(request, { cwd, workspace, env });
+  if (!wishes.ok) return { kind: "usage", message: wishes.error };
+  const permits = await judgeCall({ plan, workspace, call, env, ...wishes.value });
   return permits.ok ? { kind: "judged", permits: permits.value } : { kind: "usage", message: permits.error };
 }
 

@@ -24,6 +24,14 @@ export interface RightsWishes {
   /** Rules that hold for this run: `Bash(git push)`. */
   readonly allow: readonly string[];
   readonly managed: readonly Block[];
+  /** Of the configuration. */
+  readonly config?: ConfigRights;
+}
+
+/** What a configuration says of all agents' rights. */
+export interface ConfigRights {
+  readonly rules: readonly Block[];
+  readonly sandbox?: { readonly value: "auto" | "on" | "off" };
 }
 
 export interface RightsOptions extends RightsWishes {
@@ -70,8 +78,8 @@ export function createRights(options: RightsOptions): Result<RunPermissions, str
   return ok({
     of: (attempt) => {
       const agent = agentOf(attempt, plan);
-      const granted = rightsOf(attempt, plan, permissions);
-      const launch = sandboxOf(agent) === "off" ? undefined : sandboxes.get(granted.network);
+      const granted = rightsOf(attempt, { plan, permissions, config: options.config });
+      const launch = sandboxOf(agent, options.config) === "off" ? undefined : sandboxes.get(granted.network);
       const rights = { ...granted, ...(launch && { launch }) };
       const judge = sterner(rights.judge, agent);
       if (asker === undefined) return { ...rights, judge };
@@ -83,9 +91,10 @@ export function createRights(options: RightsOptions): Result<RunPermissions, str
 }
 
 /** `auto`, as without it, is a sandbox where the machine has one. */
-export function sandboxOf(agent: Agent | undefined): "auto" | "on" | "off" {
+export function sandboxOf(agent: Agent | undefined, config: ConfigRights | undefined): "auto" | "on" | "off" {
   const setting = isJsonObject(agent?.settings.json) ? own(agent.settings.json, "sandbox") : undefined;
-  return setting === "on" || setting === "off" ? setting : "auto";
+  if (setting === "auto") return setting;
+  return setting === "on" || setting === "off" ? setting : (config?.sandbox?.value ?? "auto");
 }
 
 /** Made when they are first needed: to know whether one works costs a process. */
@@ -107,9 +116,10 @@ export function createSandboxes({ workspace, env }: Pick<RightsOptions, "workspa
 /** Why a run cannot start: an agent of it is to have a sandbox, and there is none. */
 export function missingSandbox({
   plan,
+  config,
   ...place
-}: Pick<RightsOptions, "plan" | "workspace" | "env">): string | undefined {
-  const agent = Object.values(plan.agents).find((it) => sandboxOf(it) === "on");
+}: Pick<RightsOptions, "plan" | "workspace" | "env" | "config">): string | undefined {
+  const agent = Object.values(plan.agents).find((it) => sandboxOf(it, config) === "on");
   if (agent === undefined || createSandboxes(place).get(false) !== undefined) return undefined;
   return (
     `agent \`${agent.name}\` has \`sandbox: on\`, and this machine has no bubblewrap (bwrap) that works: install it ` +
@@ -117,13 +127,20 @@ export function missingSandbox({
   );
 }
 
+interface RightsSource {
+  readonly plan: Plan;
+  readonly permissions: Permissions;
+  readonly config: ConfigRights | undefined;
+}
+
 /** The blocks around an agent step, each with its place. An agent, and a workflow that was called, widen nothing around. */
-export function rightsOf(attempt: Pick<Attempt, "step" | "path">, plan: Plan, permissions: Permissions): AgentRights {
+function rightsOf(attempt: Pick<Attempt, "step" | "path">, { plan, permissions, config }: RightsSource): AgentRights {
   const { body } = attempt.step;
   const [, ...inner] = workflowsOf(plan, attempt.path);
   const called = inner.map((key) => blockOf("workflow", plan.workflows[key]?.permissions, true));
   return permissions.forAgent(
     [
+      ...(config?.rules ?? []),
       blockOf("workflow", plan.workflows[plan.root]?.permissions, false),
       ...called,
       blockOf("agent", agentOf(attempt, plan)?.permissions, true),

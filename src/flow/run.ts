@@ -127,7 +127,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
   // Nothing of a run that died may go on beside the one that takes its place.
   if (before !== undefined) await marks.reap();
   const instructions = readInstructions(plan, options.cwd, options.workspace);
-  const { execute, waiting } = createExecute({ ...site, options, instructions, run, before });
+  const { execute, waiting, close } = createExecute({ ...site, options, instructions, run, before });
   const cached = { ...options, plan: instructions.plan };
   const result = await runPlan({
     plan,
@@ -147,6 +147,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
     parallel: options.parallel ?? defaultParallel,
     ...(options.hashesFiles && { hashFiles: await loadHashFiles(options.cwd) }),
   });
+  await close();
   const { failures, ...end } = endOf(result, log, options);
   const counted = options.permissions?.counted();
   if (counted) emit(counted);

@@ -237,6 +237,8 @@ export interface ModelFacts {
   readonly maxOutput?: number;
   /** Whether the provider itself holds an answer to a JSON schema. */
   readonly jsonSchema: boolean;
+  /** Keywords that its provider refuses at the root of a JSON schema. */
+  readonly refusedAtRoot?: readonly string[];
   /** US dollars of these tokens; null when the price is unknown. */
   readonly cost: (usage: Omit<Usage, "cost" | "estimated">) => number | null;
 }

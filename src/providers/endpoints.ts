@@ -28,6 +28,8 @@ export interface Quirks {
    * `thinking+effort` as both; `enable_thinking` as true or false; `none`: it cannot be said.
    */
   readonly effort: "reasoning_effort" | "reasoning" | "thinking" | "thinking+effort" | "enable_thinking" | "none";
+  /** Keywords of JSON Schema that are refused at the root of a tool's parameters. */
+  readonly refusedAtRoot?: readonly string[];
   /** Whether messages may hold images. */
   readonly images: boolean;
   /** Sent when tools are open: arguments come in pieces only then. */
@@ -53,14 +55,20 @@ export const endpoints: { readonly [provider: string]: Endpoint } = {
     ...plain,
     baseUrl: "https://api.openai.com/v1",
     key: "OPENAI_API_KEY",
-    quirks: { ...plainQuirks, maxTokens: "max_completion_tokens", system: "developer", jsonSchema: true },
+    quirks: {
+      ...plainQuirks,
+      maxTokens: "max_completion_tokens",
+      system: "developer",
+      jsonSchema: true,
+      refusedAtRoot: ["anyOf", "oneOf", "allOf", "enum", "not"],
+    },
   },
   anthropic: {
     ...plain,
     protocol: "anthropic",
     baseUrl: "https://api.anthropic.com",
     key: "ANTHROPIC_API_KEY",
-    quirks: { ...plainQuirks, jsonSchema: true },
+    quirks: { ...plainQuirks, jsonSchema: true, refusedAtRoot: ["anyOf", "oneOf", "allOf"] },
   },
   deepseek: {
     ...plain,

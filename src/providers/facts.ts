@@ -28,6 +28,7 @@ export async function factsOf({ provider, name, known, local, quirks }: ServerMo
     ...(ceiling !== undefined && { window: ceiling }),
     ...(maxOutput !== undefined && { maxOutput }),
     jsonSchema,
+    ...(quirks.refusedAtRoot !== undefined && { refusedAtRoot: quirks.refusedAtRoot }),
     cost: price === undefined ? (local ? () => 0 : (listed?.cost ?? (() => null))) : (tokens) => costAt(price, tokens),
   };
 }

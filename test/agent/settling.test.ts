@@ -119,6 +119,19 @@ describe("a model that holds answers to a schema by itself", () => {
     expect(asked[0]).toMatchObject({ answerSchema: output, tools: [] });
   });
 
+  it.each([
+    ["an open object", { type: "object", required: ["n"], properties: { n: { type: "integer" } } }],
+    ["an optional property", { ...output, properties: { n: { type: "integer" }, m: { type: "integer" } } }],
+    ["a bound", { ...output, properties: { n: { type: "integer", minimum: 3 } } }],
+    ["a reference inside", { ...output, properties: { n: { $ref: "#" } } }],
+    ["an open object in a list", { ...output, properties: { n: { type: "array", items: { type: "object" } } } }],
+  ])("is asked by finish for what some provider refuses as a schema: %s", async (_, schema) => {
+    const { client, asked } = watched("- calls: [{ name: finish, args: { n: 5 } }]", { jsonSchema: true });
+    await running(client, { output: schema });
+    expect(asked[0]).not.toHaveProperty("answerSchema");
+    expect(asked[0]?.tools).toMatchObject([{ name: "finish" }]);
+  });
+
   it("is asked by finish when there are tools, or when it did not hold it", async () => {
     const beside = watched("- calls: [{ name: finish, args: { n: 5 } }]", { jsonSchema: true });
     await running(beside.client, { output, tools: [tool("Read")] });

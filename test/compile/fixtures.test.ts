@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import { check, prepare, run } from "../../src/flow.ts";
+import { check, prepare, run, validate } from "../../src/flow.ts";
 import { codes } from "../../src/model/codes.ts";
 import type { Diagnostic } from "../../src/model/diagnostic.ts";
 import { renderDiagnostics } from "../../src/render/diagnostics.ts";
@@ -77,7 +77,7 @@ async function diagnose(folder: string, name: string): Promise<{ diagnostics: re
       text: renderDiagnostics(refusal.diagnostics, refusal.sources, { palette: plainPalette }),
     };
   }
-  const { diagnostics, sources } = await check({ file, cwd });
+  const { diagnostics, sources } = await validate({ file, cwd });
   return { diagnostics, text: renderDiagnostics(diagnostics, sources, { palette: plainPalette }) };
 }
 
@@ -101,7 +101,7 @@ describe("a right file is compiled to a plan:", () => {
 });
 
 /** Codes about a whole file, made by the tests below because a fixture cannot be such a file. */
-const madeHere = ["FLOW1001", "FLOW1002", "FLOW1003", "FLOW1015", "FLOW2010", "FLOW3013"];
+const madeHere = ["FLOW1001", "FLOW1002", "FLOW1003", "FLOW1015", "FLOW2010", "FLOW3013", "FLOW6014"];
 
 describe("a file that no fixture can be:", () => {
   const codesOf = async (file: string): Promise<string[]> =>
@@ -127,6 +127,17 @@ describe("a file that no fixture can be:", () => {
       `  ${name}:\n    steps:\n${Array.from({ length: 50_001 }, (_, index) => `      s${index}: {set: {a: 1}}`).join("\n")}`;
     writeFileSync(join(temporary, "steps.yaml"), `steps:\n${group("a")}\n${group("b")}\n`);
     expect(await codesOf("steps.yaml")).toEqual(["FLOW2010"]);
+  });
+  test("holds a prompt over its model's window (FLOW6014)", async () => {
+    const prompt = (words: number): string => `        ${"fox ".repeat(words)}\n`;
+    const asking = (words: number): string =>
+      `steps:\n  a:\n    agent:\n      model: qwen/qwen-max\n      prompt: |\n${prompt(words)}`;
+    const found = async (words: number): Promise<string[]> => {
+      writeFileSync(join(temporary, "prompt.yaml"), asking(words));
+      return (await validate({ file: "prompt.yaml", cwd: temporary })).diagnostics.map((it) => it.code);
+    };
+    expect(await found(33_000)).toEqual(["FLOW6014"]);
+    expect(await found(32_000)).toEqual([]);
   });
   test("names workflows of over 32 MiB together (FLOW3013)", async () => {
     const filler = `# ${"x".repeat(7 * 1024 * 1024)}\n`;

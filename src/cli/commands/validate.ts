@@ -20,18 +20,18 @@ export function defineValidate(program: Command): void {
 }
 
 async function validate(files: readonly string[], options: ValidateOptions, command: Command): Promise<void> {
-  const { check } = await import("../../flow.ts");
+  const flow = await import("../../flow.ts");
   const palette = await paletteOf(command, process.stdout);
   const all: Diagnostic[] = [];
   for (const file of files) {
     const stdin = await readStdin(file);
-    let compilation = await check({ file, ...stdin });
+    let compilation = await flow.validate({ file, ...stdin });
     if (options.fix && file !== "-") {
       const { applyFixes } = await import("../fix.ts");
       const fixed = applyFixes(compilation.diagnostics);
       if (fixed > 0) {
         if (options.format === "text") print(`${file}: ${fixed} ${fixed === 1 ? "problem" : "problems"} fixed\n`);
-        compilation = await check({ file, ...stdin });
+        compilation = await flow.validate({ file, ...stdin });
       }
     }
     const { diagnostics, sources, steps } = compilation;
