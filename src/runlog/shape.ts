@@ -63,6 +63,7 @@ const isPlan: Is = (value) => has({ root: isText })(value) && isJsonObject((valu
 
 const isOutcome = oneOf("success", "failure", "cancelled");
 const isRunOutcome = oneOf("success", "failure", "cancelled", "waiting", "empty");
+const isAgain = oneOf("from", "uncertain", "undone", "failed", "cancelled", "waiting", "definition", "given", "needs");
 const step: Shape = { step: isText };
 const agent: Shape = { ...step, agent: isText };
 const turn: Shape = { ...agent, turn: isNumber };
@@ -95,7 +96,7 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
   }),
   "step.ready": has(step),
   "step.started": has({ ...step, kind: isText }),
-  "step.attempt.started": has({ ...step, attempt: isNumber }),
+  "step.attempt.started": has({ ...step, attempt: isNumber, again: optional(isAgain) }),
   "step.attempt.finished": has({
     ...step,
     attempt: isNumber,
@@ -109,7 +110,7 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
   "step.uncached": has({
     ...step,
     key: isText,
-    why: isText,
+    why: oneOf("first", "changed", "damaged", "refresh"),
     changed: optional(listOf(isText)),
     than: optional(has({ run: isText, stored: isText })),
   }),
@@ -119,6 +120,8 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
   "step.finished": has({ ...step, outcome: isOutcome, conclusion: isOutcome, error: isFailure, duration: isNumber }),
   "approval.requested": has({ ...step, question: isText, deadline: optional(isText) }),
   "approval.given": has({ ...step, decision: isText, by: isText, comment: isText }),
+  "mcp.started": has({ ...step, server: isText, offers: isNumber, duration: isNumber }),
+  "mcp.warning": has({ ...step, server: isText, note: isText }),
   "agent.started": has({ ...agent, name: isText, model: isText, provider: isText }),
   "agent.finished": has({
     ...agent,

@@ -210,7 +210,19 @@ describe("plain progress", () => {
   });
 });
 
-const fixed = new Set(["again", "type", "kind", "status", "outcome", "conclusion", "role", "stop", "severity", "code"]);
+const fixed = new Set([
+  "again",
+  "why",
+  "type",
+  "kind",
+  "status",
+  "outcome",
+  "conclusion",
+  "role",
+  "stop",
+  "severity",
+  "code",
+]);
 
 /** The event with `text` in the place of every free text. */
 function withText(event: Event, text: string): Event {
