@@ -511,18 +511,33 @@ it("a plan that lies beside its log is read, and one that is gone is told", asyn
   other.remove();
 });
 
-it("the guide shows what its workflow gives", async () => {
+describe("the guide", () => {
   const guide = readFileSync(new URL("../../docs/runs.md", import.meta.url), "utf8");
-  const [, yaml = ""] = /```yaml\n([^]*?)```/.exec(guide) ?? [];
-  const other = new Place({ "release.yaml": yaml });
-  await other.flow(["run", "release.yaml", "-q"]);
+  const [release = "", cached = ""] = [...guide.matchAll(/```yaml\n([^]*?)```/g)].map(([, yaml = ""]) => yaml);
   const examples = [...guide.matchAll(/^\$ flow (.*)\n([^]*?)(?=\n\n\$ |```)/gm)];
-  expect(examples.length).toBe(5);
-  for (const [, line = "", text = ""] of examples.filter(([, called]) => called !== "runs")) {
-    const { stdout } = await other.shell(`flow ${line}`);
-    expect(masked(stdout).trim(), line).toBe(masked(text).trim());
-  }
-  other.remove();
+  const isOfCache = (called: string | undefined): boolean => called === "why latest build";
+
+  it("shows what its workflow gives", async () => {
+    const other = new Place({ "release.yaml": release });
+    await other.flow(["run", "release.yaml", "-q"]);
+    expect(examples.length).toBe(6);
+    for (const [, line = "", text = ""] of examples.filter(([, called]) => called !== "runs" && !isOfCache(called))) {
+      const { stdout } = await other.shell(`flow ${line}`);
+      expect(masked(stdout).trim(), line).toBe(masked(text).trim());
+    }
+    other.remove();
+  });
+
+  it("shows what a step with `cache` gives after a change", async () => {
+    const other = new Place({ "cached.yaml": cached, "source.txt": "old\n" });
+    await other.flow(["run", "cached.yaml", "-q"]);
+    other.write("source.txt", "new\n");
+    await other.flow(["run", "cached.yaml", "-q", "--input", "mode=slow"]);
+    const { stdout } = await other.flow(["why", "latest", "build"]);
+    const [, , text = ""] = examples.find(([, called]) => isOfCache(called)) ?? [];
+    expect(masked(stdout).trim()).toBe(masked(text).trim());
+    other.remove();
+  });
 });
 
 it("text of steps and files cannot reach the terminal's controls", async () => {

@@ -117,11 +117,11 @@ describe("`retry`", () => {
 
 describe("the models of an agent step", () => {
   const cases: readonly [string, string, string, string, Json][] = [
-    ["the step's own first", "a/workflow", "a/agent", "a/step", ["a/step"]],
-    ["then the agent's", "a/workflow", "a/agent", "", ["a/agent"]],
-    ["then the workflow's", "a/workflow", "", "", ["a/workflow"]],
+    ["the step's own first", "openai/workflow", "openai/agent", "openai/step", ["openai/step"]],
+    ["then the agent's", "openai/workflow", "openai/agent", "", ["openai/agent"]],
+    ["then the workflow's", "openai/workflow", "", "", ["openai/workflow"]],
     ["none when nobody names one", "", "", "", []],
-    ["a list in its order", "[a/one, a/two]", "", "", ["a/one", "a/two"]],
+    ["a list in its order", "[openai/one, openai/two]", "", "", ["openai/one", "openai/two"]],
     ["with expressions", "", "", '"a/${{ vars.m }}"', ["a/⟨vars.m⟩"]],
   ];
   test.each(cases)("are %s", async (_, workflow, agent, step, models) => {
@@ -135,8 +135,8 @@ describe("the models of an agent step", () => {
   });
 
   test("come from `defaults` before the workflow", async () => {
-    const plan = await planOf("model: a/b\ndefaults: { model: a/c }\nsteps:\n  s: { agent: { prompt: hi } }\n");
-    expect(inputOf(stepOf(plan, "s"), "models")).toEqual(["a/c"]);
+    const plan = await planOf("model: openai/b\ndefaults: { model: openai/c }\nsteps:\n  s: { agent: { prompt: hi } }\n");
+    expect(inputOf(stepOf(plan, "s"), "models")).toEqual(["openai/c"]);
   });
 });
 
