@@ -174,7 +174,7 @@ it("what looks like markup in an output is text on the terminal and in the log",
 });
 
 it("a failure keeps its kind through every wrapper, so that a configured retry happens", async () => {
-  place.write("replies.yaml", "agents:\n  a: [{ error: 429 }, { error: 429 }, { text: Here. }]\n");
+  place.write("replies.yaml", "agents:\n  a: [{ error: 400 }, { error: 400 }, { text: Here. }]\n");
   place.write(
     "sub.yaml",
     "agents: { a: { prompt: hi, tools: [] } }\nmodel: scripted/replies.yaml\nsteps:\n  x: { agent: a }\noutputs: { text: '${{ steps.x.outputs.text }}' }\n",
@@ -182,7 +182,7 @@ it("a failure keeps its kind through every wrapper, so that a configured retry h
   const lines = [
     "steps:",
     "  outer:",
-    "    retry: { max: 3, backoff: 1ms, on: [rate_limit] }",
+    "    retry: { max: 3, backoff: 1ms, on: [provider_error] }",
     "    steps:",
     "      inner: { foreach: [1], workflow: sub.yaml }",
     "    outputs: { text: '${{ steps.inner.outputs.items[0].text }}' }",
@@ -191,8 +191,8 @@ it("a failure keeps its kind through every wrapper, so that a configured retry h
   expect(await run(lines)).toMatchObject({ code: 0, outputs: { text: "Here." } });
   const retries = place.events().filter(({ type }) => type === "step.retrying");
   expect(retries).toMatchObject([
-    { step: "outer", error: { kind: "rate_limit", step: "outer/inner[0]/x" } },
-    { step: "outer", error: { kind: "rate_limit" } },
+    { step: "outer", error: { kind: "provider_error", step: "outer/inner[0]/x" } },
+    { step: "outer", error: { kind: "provider_error" } },
   ]);
 });
 

@@ -75,8 +75,8 @@ describe("tool steps", () => {
     ],
     ["an undo of the same kind", "{ run: ls, undo: { tool: Read } }", "FLOW3010", "tool `Read` needs `file_path`"],
     ["a tool that is no step", "{ tool: Bash, with: { command: ls } }", "FLOW6002", "use a `run` step"],
-    ["a tool that flow does not have yet", "{ tool: Write, with: { file_path: a } }", "FLOW9001", "the tool `Write`"],
-    ["a server's tool", "{ tool: mcp__a__b }", "FLOW9001", "the tool `mcp__a__b`"],
+    ["half its arguments", "{ tool: Write, with: { file_path: a } }", "FLOW3010", "tool `Write` needs `content`"],
+    ["a tool of a server that is not there", "{ tool: mcp__a__b }", "FLOW6012", "there is no MCP server `a`"],
   ];
   it.each(wrong)("with %s are refused before anything runs", async (_what, step, ...told) => {
     place.write("flow.yaml", `steps:\n  a: ${step}\n`);
