@@ -19,12 +19,24 @@ const ten = Array.from({ length: 10 }, (_, index) => {
 });
 writeFileSync(join(folder, "ten.yaml"), `name: ten\nsteps:\n${ten.join("\n")}\n`);
 writeFileSync(join(folder, "one.yaml"), 'steps:\n  one: { run: ["true"] }\n');
+const agent = "{ agent: { name: x, instructions: You., tools: [Read] }, prompt: go }";
+writeFileSync(join(folder, "agent.yaml"), `model: scripted/r.yaml\nsteps:\n  a: ${agent}\n`);
+writeFileSync(join(folder, "r.yaml"), "agents: { x: [{ text: hi }] }\n");
 
 const cases: readonly (readonly [name: string, target: number | undefined, argv: readonly string[]])[] = [
   ["node -e 0", undefined, ["-e", "0"]],
   ["flow --version", 1.2, [flow, "--version"]],
   ["flow validate, 10 steps", 2, [flow, "validate", "ten.yaml"]],
   ['flow run, one run: ["true"]', 2.2, [flow, "run", "one.yaml"]],
+  ["flow run --dry-run", undefined, [flow, "run", "ten.yaml", "--dry-run"]],
+  ["flow run, one scripted agent", undefined, [flow, "run", "agent.yaml"]],
+  ["flow resume, nothing left", undefined, [flow, "resume", "latest"]],
+  ["flow show", undefined, [flow, "show", "latest"]],
+  ["flow logs", undefined, [flow, "logs", "latest"]],
+  ["flow permit", undefined, [flow, "permit", "agent.yaml", "Read(a.txt)"]],
+  ["flow graph", undefined, [flow, "graph", "ten.yaml"]],
+  ["flow eval", undefined, [flow, "eval", "1 == 1"]],
+  ["flow doctor", undefined, [flow, "doctor"]],
 ];
 const env = { ...process.env, XDG_CACHE_HOME: join(folder, "cache") };
 const times = cases.map((): number[] => []);

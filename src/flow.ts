@@ -1,4 +1,6 @@
 import { prepare } from "./flow/check.ts";
+import type { AgentList, AgentsRequest } from "./flow/agents.ts";
+import type { Explained } from "./flow/explain-agent.ts";
 import type { PermitRequest, PermitResult } from "./flow/permit.ts";
 import {
   type Prepared,
@@ -63,4 +65,14 @@ export async function worstCase(request: RunRequest, prepared: Prepared): Promis
 /** What the rules make of a call by each agent of a file, or by one agent. Runs nothing. */
 export async function permit(request: PermitRequest): Promise<PermitResult> {
   return (await import("./flow/permit.ts")).permit(request);
+}
+
+/** The agents a workflow in the working directory can name. */
+export async function listAgents(request: AgentsRequest): Promise<AgentList> {
+  return (await import("./flow/agents.ts")).listAgents(request);
+}
+
+/** What one agent comes to, and who says so. Runs nothing. */
+export async function explainAgent(name: string, request: AgentsRequest): Promise<Explained> {
+  return (await import("./flow/explain-agent.ts")).explainAgent(name, request);
 }

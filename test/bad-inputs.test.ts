@@ -37,12 +37,21 @@ const covers: { readonly [id: string]: Cover } = {
   "log-11": ["runlog/read.test.ts", "drops a tail of NUL bytes", "reads what an editor on Windows made of it"],
   "ci-01": { awaits: "the commands that look at a CI configuration" },
   "ci-02": ["steps/hostile.test.ts", "payloads"],
-  "ci-04": { awaits: "MCP servers and their lock file" },
+  "ci-04": ["mcp/compile.test.ts", "fetched by a runner without a whole version is warned of"],
   "ci-05": { awaits: "tools with a declared schema" },
   "ci-07": { awaits: "the cache" },
+  "mcp-01": ["mcp/connect.test.ts", "is given up when its time is over: %s"],
+  "mcp-02": ["mcp/connect.test.ts", "is cut off when it floods its stdout, in bounded memory"],
+  "mcp-04": ["cli/mcp.test.ts", "is refused when its tools are not those that were pinned", "are told apart by their servers"],
+  "mcp-05": ["cli/mcp.test.ts", "gains nothing by what its descriptions say"],
+  "mcp-07": ["mcp/connect.test.ts", "is ended by a message that is too long", "has its large images left out, and told"],
+  "mcp-08": ["mcp/connect.test.ts", "lives with unknown, doubled and impossible ids"],
+  "mcp-10": ["mcp/compile.test.ts", "is never started because a file of the project names it", "whose command is a command line is refused"],
+  "mcp-11": ["tools/web-fetch.test.ts", "does not reach %s"],
+  "mcp-13": ["process/sandbox.test.ts", "there is no network, unless it is allowed"],
 };
 
-it("every bad input of processes, logs and CI has its test", ({ skip }) => {
+it("every bad input of processes, logs, CI and MCP has its test", ({ skip }) => {
   for (const [id, cover] of Object.entries(covers)) {
     if ("awaits" in cover) continue;
     const [file, ...titles] = cover;
@@ -52,6 +61,6 @@ it("every bad input of processes, logs and CI has its test", ({ skip }) => {
   }
   if (!existsSync(list)) return skip("the list of bad inputs does not lie beside this project");
   const entries = parse(readFileSync(list, "utf8")) as { id: string; area: string }[];
-  const ids = entries.filter(({ area }) => ["process", "log", "ci"].includes(area)).map(({ id }) => id);
+  const ids = entries.filter(({ area }) => ["process", "log", "ci", "mcp"].includes(area)).map(({ id }) => id);
   expect(Object.keys(covers).sort()).toEqual(ids.sort());
 });

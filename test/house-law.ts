@@ -10,7 +10,7 @@ export interface SourceFile {
 }
 
 const grounds = ["expr", "jsonschema", "source", "process"];
-const islands = ["cache", "compile", "engine", "steps", "agent", "tools", "permissions", "providers", "runlog"];
+const islands = ["cache", "compile", "engine", "steps", "agent", "tools", "permissions", "skills", "hooks", "providers", "runlog", "mcp"];
 
 /** Which rooms of the house may know a vendor package. A package that is not named here is free for all. */
 const fences: { readonly [vendor: string]: readonly string[] } = {
@@ -27,6 +27,7 @@ const fences: { readonly [vendor: string]: readonly string[] } = {
   unbash: ["permissions"],
   undici: ["tools"],
   "ipaddr.js": ["tools"],
+  "@modelcontextprotocol/client": ["mcp"],
   chalk: ["render"],
   "@dagrejs/graphlib": ["render"],
   "@dagrejs/dagre": ["render"],

@@ -1,4 +1,5 @@
 import type { AgentEvent, AgentRunIds, TurnIds } from "../model/event.ts";
+import type { Hooks } from "../model/hooks.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Block, Message, StopReason, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";
@@ -13,8 +14,8 @@ import { type AskedModel, ModelChain } from "./model-chain.ts";
 import type { StructuredOutput } from "./output.ts";
 import type { RunRights } from "./permission.ts";
 import type { Recorded } from "./recorded.ts";
-import type { Sampling } from "./request.ts";
-import type { CallSetting } from "./tool-call.ts";
+import { RequestHashes, type Sampling } from "./request.ts";
+import type { Validators } from "./tool-call.ts";
 import type { Reply } from "./turn.ts";
 
 /** Everything one agent run works with. */
@@ -32,6 +33,8 @@ export interface AgentRun {
   /** Its conversation before the run was resumed: it goes on there. */
   readonly recorded?: Recorded;
   readonly tools: readonly Tool[];
+  /** What agents of the same tools share. */
+  readonly validators?: Validators;
   /** JSON Schema of the structured answer, root `type: object`. */
   readonly output?: JsonObject;
   /** The command that has to succeed before the agent may be done. */
@@ -45,10 +48,14 @@ export interface AgentRun {
   /** The limits on what its model calls spend. */
   readonly budget?: Budget;
   readonly sampling?: Sampling;
+  /** Who is told of its moments. */
+  readonly hooks?: Hooks;
   /** Absent: all its tools are allowed. */
   readonly rights?: RunRights;
   readonly workspace: string;
   readonly signal: AbortSignal;
+  /** False: the pieces of replies do not go out as events. */
+  readonly pieces?: boolean;
   readonly clock: Clock;
   /** Keeps a text too long for the model and gives the path to read it at. */
   readonly spill: (text: string) => string;
@@ -69,7 +76,8 @@ export interface AgentCheck {
 export interface State {
   messages: Message[];
   output: StructuredOutput | undefined;
-  readonly validators: CallSetting["validators"];
+  readonly validators: Validators;
+  readonly hashes: RequestHashes;
   readonly guards: Guards;
   readonly history: History;
   /** The models it asks, and which of them is asked now. */
@@ -83,6 +91,8 @@ export interface State {
   measured: { readonly tokens: number; readonly upTo: number } | undefined;
   /** Replies that a summary stands for. */
   dropped: number;
+  /** A `Stop` hook has sent it back before. */
+  stopRefused: boolean;
   /** The context was made shorter because the provider refused it, and no reply came since. */
   shortened: boolean;
 }
@@ -92,7 +102,8 @@ export function stateOf(run: AgentRun): State {
   return {
     messages: [],
     output: undefined,
-    validators: new Map(),
+    validators: run.validators ?? new WeakMap(),
+    hashes: new RequestHashes(run.masked),
     guards: run.guards ?? guardsOf(undefined),
     history: recorded?.history ?? emptyHistory(),
     models: new ModelChain({ model: run.model, client: run.client }, run.fallbacks),
@@ -103,6 +114,7 @@ export function stateOf(run: AgentRun): State {
     measured: recorded?.measured,
     dropped: 0,
     shortened: false,
+    stopRefused: false,
   };
 }
 

@@ -69,11 +69,23 @@ export async function* settleEnd(
     if (unchecked === "again") return again(place);
     if (unchecked !== undefined) return unchecked;
   }
+  const word = await run.hooks?.fire({ event: "Stop", fields: { stop_hook_active: state.stopRefused } }, run.signal);
+  if (word?.stop !== undefined) return haltedBy(word.stop);
+  if (word?.block !== undefined) {
+    state.stopRefused = true;
+    yield* tell(run, place, hints.stopRefused(word.block));
+    return again(place);
+  }
   const objection = beforeEnd(state.guards, state.history);
   if (objection === undefined) return run.signal.aborted ? aborted(run.signal) : ending;
   yield* noted(state, { ...ids, type: "guard", ...objection });
   yield* tell(run, place, objection.text);
   return again(place);
+}
+
+/** A hook that ends the agent has denied it the rest. */
+export function haltedBy(reason: string | undefined): Ending | undefined {
+  return reason === undefined ? undefined : { outcome: "denied", reason: `a hook ended it: ${reason}` };
 }
 
 function distrusted({ state }: Place): Ending {

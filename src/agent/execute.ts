@@ -1,9 +1,10 @@
 import { createEvaluator } from "../expr/template.ts";
 import type { Evaluator } from "../expr/template.ts";
 import type { AgentRunIds } from "../model/event.ts";
+import type { Hooks } from "../model/hooks.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject, own } from "../model/json.ts";
-import type { AgentOutcome } from "../model/message.ts";
+import { type AgentOutcome, noUsage } from "../model/message.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Agent, Body, Plan } from "../model/plan.ts";
 import type { Attempt, Clock, Emit, Execute, ModelClient, Rights, Spend, Tool } from "../model/ports.ts";
@@ -14,14 +15,16 @@ import { lasting, limitsOf } from "./limits.ts";
 import type { Time } from "./limits.ts";
 import type { AgentResult } from "./agent-result.ts";
 import type { AgentRun } from "./agent-run.ts";
+import { haltedBy } from "./answer.ts";
 import { askedModels } from "./asked-models.ts";
 import { checkFact } from "./check.ts";
 import { guardsOf } from "./guard.ts";
 import { runAgent } from "./loop.ts";
 import { finishName } from "./output.ts";
 import { type RunRights, runRights, withDenials } from "./permission.ts";
-import { firstMessages } from "./prompt.ts";
+import { firstMessages, withTexts } from "./prompt.ts";
 import type { Conversations } from "./recorded.ts";
+import type { Validators } from "./tool-call.ts";
 
 /** What agent steps need from the rest of the house; one for each run. */
 export interface AgentExecuteOptions {
@@ -33,6 +36,8 @@ export interface AgentExecuteOptions {
   readonly client: (model: Json | undefined, step: string) => Promise<Result<ModelClient, Failure>>;
   /** The tools of these names for the step at that path; the default ones when undefined. */
   readonly tools: (names: readonly string[] | undefined, step: string) => ToolsFound | Promise<ToolsFound>;
+  /** Connects the step's MCP servers; `names` are the tools it may have. Without: there are none. */
+  readonly servers?: (attempt: Attempt, names: readonly string[] | undefined) => Promise<Result<Served, Failure>>;
   readonly workspace: string;
   readonly emit: Emit;
   readonly clock: Clock;
@@ -44,14 +49,31 @@ export interface AgentExecuteOptions {
   readonly instructions?: (
     agent: string,
   ) => Result<readonly { readonly path: string; readonly text: string }[], Failure>;
+  /** Who is told of an agent run's moments. */
+  readonly hooks?: (agent: Agent, place: { readonly step: string; readonly agent: string }) => Hooks | undefined;
+  /** What an agent, by its key, has beside: skills, a memory. */
+  readonly extras?: (agent: string, names: readonly string[] | undefined) => Extras;
   /** What an agent step may do; everything its tools can when absent. */
   readonly rights?: (attempt: Attempt) => Rights;
   /** What the log has of the agents before the run was resumed. */
   readonly before?: Pick<Conversations, "runsOf" | "take">;
+  /** False: nobody wants the pieces of replies, and they are not sent. */
+  readonly pieces?: boolean;
   /** A request as the log may hold it: secrets masked. As it is when absent. */
   readonly masked?: NonNullable<AgentRun["masked"]>;
   /** What an agent run of the log has spent; asked for one that is gone on with. */
   readonly spent?: (agent: string) => Spend;
+}
+/** The tools of the agent's MCP servers; the agent closes them when it is over. */
+export interface Served {
+  readonly tools: readonly Tool[];
+  close(): Promise<void>;
+}
+/** What an agent has beside its tools and its instructions. */
+export interface Extras {
+  readonly tools: readonly Tool[];
+  /** Texts that stand behind its instructions; `tools` are the names of all it is offered. */
+  told(tools: readonly string[]): readonly string[];
 }
 export type ToolsFound = Result<readonly Tool[], Failure>;
 
@@ -61,6 +83,7 @@ type AgentBody = Extract<Body, { kind: "agent" }>;
 export function createAgentExecute(options: AgentExecuteOptions): Execute {
   const evaluator = createEvaluator();
   const runsOf = new Map<string, number>();
+  const validators: Validators = new WeakMap();
 
   return async (attempt: Attempt): Promise<StepResult> => {
     const { step, path, inputs, signal, resumes, ...around } = attempt;
@@ -70,17 +93,34 @@ export function createAgentExecute(options: AgentExecuteOptions): Execute {
     if (agent === undefined) throw new Error(`the plan has no agent ${body.agent}`);
     const files = options.instructions?.(body.agent) ?? ok([]);
     if (!files.ok) return { outcome: "failure", error: files.error };
+    const extras = options.extras?.(body.agent, toolNames(agent, body.overrides.json));
+    const told = (names: readonly string[]): readonly string[] => extras?.told(names) ?? [];
     const messages = await firstMessages({ agent, inputs, evaluator, files: files.value });
     if (!messages.ok) return { outcome: "failure", error: messages.error };
     const given = options.rights?.(attempt);
     const rights = given && runRights(given);
-    const equipment = await equip({ ...options, evaluator }, { agent, body, inputs, path, rights });
-    if (!equipment.ok) return { outcome: "failure", error: equipment.error };
+    const served = await options.servers?.(attempt, toolNames(agent, body.overrides.json));
+    if (served?.ok === false)
+      return signal.aborted ? { outcome: "cancelled" } : { outcome: "failure", error: served.error };
+    const asked = {
+      agent,
+      body,
+      inputs,
+      path,
+      rights,
+      served: [...(served?.value.tools ?? []), ...(extras?.tools ?? [])],
+    };
+    const equipment = await equip({ ...options, evaluator }, asked);
+    if (!equipment.ok) {
+      await served?.value.close();
+      return { outcome: "failure", error: equipment.error };
+    }
 
     const recorded = resumes === true ? options.before?.take(path) : undefined;
     const count = (runsOf.get(path) ?? options.before?.runsOf(path) ?? 0) + 1;
     runsOf.set(path, count);
     const { workspace, clock, spill } = options;
+    const hooks = options.hooks?.(agent, { step: path, agent: `${path}@${count}` });
     const spent = recorded && options.spent?.(recorded.agent);
     const limits = limitsOf(agent, step.limits, { ...around, ...(spent && { spent }) });
     const time = lasting(clock, agent.limits.duration, signal);
@@ -88,22 +128,37 @@ export function createAgentExecute(options: AgentExecuteOptions): Execute {
       ...equipment.value,
       ids: { step: path, agent: `${path}@${count}`, parent: null },
       name: agent.name,
-      messages: messages.value,
+      messages: withTexts(messages.value, told(equipment.value.tools.map((tool) => tool.name))),
       ...(recorded && { recorded }),
       ...(rights && { rights }),
+      ...(hooks && { hooks }),
       ...limits,
       ...judgesOf(options, { agent, body, attempt: { ...attempt, signal: time.signal } }),
       sampling: samplingOf(agent),
+      validators,
       workspace,
       signal: time.signal,
       clock,
       spill,
       ...(options.masked && { masked: options.masked }),
+      ...(options.pieces !== undefined && { pieces: options.pieces }),
     };
-    const result = await reported(options, run, time);
+    const opened = await openSession(run);
+    const result = "outcome" in opened ? opened : await reported(options, opened, time);
+    await run.hooks?.fire({ event: "SessionEnd", subject: result.outcome, fields: { reason: result.outcome } }, signal);
     time.close();
+    await served?.value.close();
     return stepResult(result);
   };
+}
+
+/** What hooks say at the beginning stands behind the instructions; they may also end it there. */
+async function openSession(run: AgentRun): Promise<AgentRun | AgentResult> {
+  const source = run.recorded ? "resume" : "startup";
+  const word = await run.hooks?.fire({ event: "SessionStart", subject: source, fields: { source, model: run.model } }, run.signal);
+  const ended = haltedBy(word?.stop);
+  if (ended) return { ...ended, turns: 0, usage: noUsage, text: "" };
+  return word && word.texts.length > 0 ? { ...run, messages: withTexts(run.messages, word.texts) } : run;
 }
 
 interface Asked {
@@ -112,6 +167,8 @@ interface Asked {
   readonly inputs: JsonObject;
   readonly path: string;
   readonly rights: RunRights | undefined;
+  /** The tools of its MCP servers. */
+  readonly served: readonly Tool[];
 }
 type Equipment = Pick<AgentRun, "client" | "fallbacks" | "model" | "tools" | "output">;
 
@@ -124,7 +181,8 @@ async function equip(
   const names = toolNames(agent, body.overrides.json);
   const found = await options.tools(names, path);
   if (!found.ok) return found;
-  const tools = ok(permitted(found.value, names !== undefined, asked.rights));
+  const { rights, served } = asked;
+  const tools = ok([...permitted(found.value, names !== undefined, rights), ...permitted(served, true, rights)]);
   if (isJsonObject(schema) && tools.value.some(({ name }) => name === finishName))
     return err({
       kind: "input",

@@ -98,6 +98,7 @@ async function* summarise(
   target: number,
 ): AsyncGenerator<AgentEvent, Ending | undefined> {
   const { messages } = state;
+  await run.hooks?.fire({ event: "PreCompact", subject: "auto", fields: { trigger: "auto" } }, run.signal);
   // Estimates are brought to the measure of the last reply.
   const scale = tokensOf(messages) / Math.max(1, sizeOf(state));
   const summaryTokens = Math.ceil(Math.min(longestSummary, Math.max(256, target * summaryRoom * 1.5)));
@@ -128,7 +129,7 @@ async function* summarise(
   if (reply.text.trim() === "") return { outcome: "overflow", reason: "the model gave no summary of the conversation" };
   state.usage = addUsage(state.usage, reply.usage);
   yield* putSummary({ state, ids, limit }, stretch, {
-    message: summaryMessage(reply.text, { part, state, characters: summaryTokens * 6 }),
+    message: summaryMessage(reply.text, { part, state, characters: summaryTokens * 6, pinned: target * 2 }),
     request: requestHash(request, run.masked),
     usage: reply.usage,
   });
@@ -145,18 +146,26 @@ async function* quietly<T>(events: AsyncGenerator<AgentEvent, T>): AsyncGenerato
 interface SummaryParts {
   readonly part: readonly Message[];
   readonly state: State;
-  /** Of the summary, at most. */
+  /** Of the summary, at most; and of what stands behind it word for word. */
   readonly characters: number;
+  readonly pinned: number;
 }
 
 /** The summary; in a block of its own what has to survive word for word. */
-function summaryMessage(text: string, { part, state, characters }: SummaryParts): Message {
+function summaryMessage(text: string, { part, state, characters, pinned }: SummaryParts): Message {
   const summary = text.trim().slice(0, characters);
   const blocks: Block[] = [{ type: "text", text: `[Summary of what happened before]\n${summary}` }];
-  const pins = [...findingsIn(part)];
+  const pins = newest(findingsIn(part), pinned);
   if (state.history.todos.length > 0) pins.push(`Your list:\n${todoLines(state.history.todos)}`);
   if (pins.length > 0) blocks.push({ type: "text", text: `${hints.pins}\n${pins.join("\n")}` });
   return { role: "user", blocks };
+}
+
+/** Findings without end would leave no room for the work: then the oldest are left out. */
+function newest(findings: readonly string[], characters: number): string[] {
+  let left = characters;
+  const from = findings.findLastIndex((finding) => (left -= finding.length + 1) < 0) + 1;
+  return from === 0 ? [...findings] : [hints.olderFindings(from), ...findings.slice(from)];
 }
 
 async function* putSummary(

@@ -32,7 +32,9 @@ export const hints = {
     `[Your answer was not accepted: ${reason}\nGive the whole answer again, as one JSON object and nothing else.]`,
   failedCheck: (script: string, output: string): string =>
     `[You said that you are done, but the check of your work failed.]\n$ ${script}\n${output}\n[Mend what it complains about, then answer again.]`,
+  stopRefused: (reason: string): string => `[You said that you are done, but a hook does not let you stop.]\n${reason}`,
   pins: "[What you wrote down, word for word]",
+  olderFindings: (count: number): string => `[${count} older findings were left out]`,
   leftOut: (characters: number): string =>
     `[${characters} characters were left out here to save space; make the call again if you need them]`,
   orphanCall: (name: string, raw: string): string => `[called ${name} with ${raw}; the result is no longer here]`,

@@ -37,7 +37,9 @@ export interface Time {
 
 /** A signal aborted with `parent` or after `duration` milliseconds; an agent's own limit, so not a cancel. */
 export function lasting(clock: Clock, duration: number | undefined, parent: AbortSignal): Time {
-  if (duration === undefined) return { signal: parent, judge: (result) => result, close: () => undefined };
+  // Its own in any case: on one that all agents share, each listener is compared with those of all others.
+  if (duration === undefined)
+    return { signal: AbortSignal.any([parent]), judge: (result) => result, close: () => undefined };
   const over = new AbortController();
   const stop = clock.after(duration, () => {
     if (!parent.aborted) over.abort("duration");

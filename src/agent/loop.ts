@@ -16,7 +16,7 @@ import {
   stateOf,
   type Turn,
 } from "./agent-run.ts";
-import { afterFinish, endOfAnswer, settleEnd } from "./answer.ts";
+import { afterFinish, endOfAnswer, haltedBy, settleEnd } from "./answer.ts";
 import { fitContext, shortenAfterOverflow } from "./fitting.ts";
 import { goOn } from "./go-on.ts";
 import { afterCalls, atStart, beforeCall, type Objection, type Past } from "./guard.ts";
@@ -25,7 +25,7 @@ import { subjectOf, todoTool } from "./history.ts";
 import { askModel } from "./model-call.ts";
 import { isNativeSchema } from "./native-schema.ts";
 import { finishName, structuredOutput } from "./output.ts";
-import { buildRequest, requestHash } from "./request.ts";
+import { buildRequest } from "./request.ts";
 import { runCalls } from "./tool-call.ts";
 import type { Reply } from "./turn.ts";
 
@@ -86,7 +86,7 @@ async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent
 }
 
 async function* ask(run: AgentRun, state: State, ids: TurnIds): AsyncGenerator<AgentEvent, Reply> {
-  const { signal, clock } = run;
+  const { signal, clock, pieces } = run;
   const { models, payer } = state;
   const { model, client } = models.current;
   const request = buildRequest({
@@ -98,8 +98,8 @@ async function* ask(run: AgentRun, state: State, ids: TurnIds): AsyncGenerator<A
     earlier: state.dropped,
     ...offer(run, state, ids),
   });
-  yield { ...ids, type: "turn.started", model, provider: client.provider, request: requestHash(request, run.masked) };
-  const answer = yield* askModel({ ids, models, request, signal, payer, clock, masked: run.masked });
+  yield { ...ids, type: "turn.started", model, provider: client.provider, request: state.hashes.of(request) };
+  const answer = yield* askModel({ ids, models, request, signal, pieces, payer, clock, masked: run.masked });
   state.usage = addUsage(state.usage, answer.lost);
   return answer;
 }
@@ -152,12 +152,14 @@ async function* answerCalls(run: AgentRun, turn: Turn): AsyncGenerator<AgentEven
   const known = new Map(turn.known);
   const stuck = yield* refuseRepeats(turn, past, known);
   if (stuck !== undefined) return stuck;
-  const { rights, workspace, signal, clock, spill } = run;
+  const { rights, hooks, workspace, signal, clock, spill } = run;
+  let halted: string | undefined;
+  const halt = (reason: string): void => void (halted ??= reason);
   const { tools } = offer(run, state, ids);
   const { validators } = state;
-  const setting = { known, ids, tools, validators, rights, workspace, signal, clock, spill };
+  const setting = { known, ids, tools, validators, rights, hooks, halt, workspace, signal, clock, spill };
   const results = yield* following(state, runCalls(reply.calls, setting));
-  const ending = afterFinish(turn, reply, results);
+  const ending = haltedBy(halted) ?? afterFinish(turn, reply, results);
   const objections = ending === undefined ? afterCalls(state.guards, past) : [];
   for (const objection of objections) yield* noted(state, { ...ids, type: "guard", ...objection });
   yield* say(state, ids, { ...results, blocks: [...results.blocks, ...notes(run, ids, ending, objections)] });

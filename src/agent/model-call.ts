@@ -13,6 +13,8 @@ export interface ModelCall {
   /** To the current model of the chain. */
   readonly request: ModelRequest;
   readonly signal: AbortSignal;
+  /** Whether the pieces of the reply go out as they come; they do when absent. */
+  readonly pieces?: boolean | undefined;
   /** Pays for each call, retries included. */
   readonly payer: Payer;
   readonly clock: Clock;
@@ -54,12 +56,12 @@ const fallsBack: ReadonlySet<ModelFailure["kind"]> = new Set([
 
 /** Asks one model, at most four times. */
 async function* insist(call: ModelCall, { model, client }: AskedModel): AsyncGenerator<AgentEvent, Answer> {
-  const { ids, request, signal, payer, clock, random = Math.random } = call;
+  const { ids, request, signal, pieces, payer, clock, random = Math.random } = call;
   const { provider } = client;
   let lost = noUsage;
   for (let attempt = 1; ; attempt++) {
     const reply = yield* payer.pay({ ids, client, request, signal }, (paid) =>
-      streamReply({ ids, client, request: paid, signal }),
+      streamReply({ ids, client, request: paid, signal, pieces }),
     );
     if (reply.type === "message") return { ...reply, lost };
     const usage = reply.usage && { usage: reply.usage };

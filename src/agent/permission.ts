@@ -1,6 +1,5 @@
 import type { TurnIds, AgentEvent } from "../model/event.ts";
-import type { JsonObject } from "../model/json.ts";
-import type { Rights, Tool, Verdict } from "../model/ports.ts";
+import type { JudgedCall, Rights, Tool, Verdict } from "../model/ports.ts";
 import type { AgentResult } from "./agent-result.ts";
 import type { CallBlock } from "./turn.ts";
 
@@ -26,11 +25,11 @@ export interface Judged {
 /** Asks the rules about one call. A question nobody can be asked is a no, and kept in mind. */
 export async function judge(
   call: CallBlock,
-  { tool, args }: { readonly tool: Tool; readonly args: JsonObject },
+  { tool, ...asked }: { readonly tool: Tool } & Omit<JudgedCall, "tool">,
   { ids, rights }: { readonly ids: TurnIds; readonly rights?: RunRights | undefined },
 ): Promise<Judged> {
   if (rights === undefined || tool.unjudged) return { refusal: undefined };
-  const verdict = await rights.judge({ tool: tool.name, args });
+  const verdict = await rights.judge({ tool: tool.name, ...asked });
   const { decision, rule, toAllow } = verdict;
   if (decision === "ask") for (const text of toAllow) rights.wanting.add(text);
   const { text, layer, file, line } = rule;

@@ -43,6 +43,15 @@ export async function firstMessages({
   return ok(messages);
 }
 
+/** More of what the agent is told, behind its instructions. */
+export function withTexts(messages: readonly Message[], texts: readonly string[]): readonly Message[] {
+  if (texts.length === 0) return messages;
+  const blocks = texts.map((text): Block => ({ type: "text", text }));
+  const [first, ...rest] = messages;
+  if (first?.role === "system") return [{ ...first, blocks: [...first.blocks, ...blocks] }, ...rest];
+  return [{ role: "system", blocks }, ...messages];
+}
+
 /** Every declared input with its value or default, checked against its schema: the values of `with` are known only now. */
 async function agentInputs({ name, inputs }: Agent, given: Json): Promise<Result<JsonObject, Failure>> {
   if (!isJsonObject(given)) return inputFailure(`the \`with\` of agent \`${name}\` is not a map`);

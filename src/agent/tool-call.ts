@@ -1,6 +1,7 @@
 import { compileSchema } from "../jsonschema/compile.ts";
 import type { SchemaIssue } from "../jsonschema/issue.ts";
 import type { AgentEvent, TurnIds } from "../model/event.ts";
+import type { Hooks } from "../model/hooks.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Block, Message } from "../model/message.ts";
 import { nearest } from "../model/names.ts";
@@ -10,7 +11,8 @@ import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { parseArguments } from "./arguments.ts";
 import { capped } from "./cap.ts";
-import { judge, type RunRights } from "./permission.ts";
+import { admit, noted, withHooks } from "./hooked.ts";
+import type { RunRights } from "./permission.ts";
 import type { CallBlock } from "./turn.ts";
 
 /** What the calls of one message run with. */
@@ -19,10 +21,13 @@ export interface CallSetting {
   /** Results from before the run was resumed, by the id of their call: these are not run. */
   readonly known: ReadonlyMap<string, Block>;
   readonly tools: readonly Tool[];
-  /** Filled as tools are called, so that no schema is compiled twice in a run. */
-  readonly validators: Map<Tool, Validator>;
+  /** Filled as tools are called, so that no schema is compiled twice. */
+  readonly validators: Validators;
   /** Absent: everything on offer is allowed. */
   readonly rights?: RunRights | undefined;
+  readonly hooks?: Hooks | undefined;
+  /** Ends the agent once these calls are answered. */
+  readonly halt: (reason: string) => void;
   readonly workspace: string;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -30,7 +35,8 @@ export interface CallSetting {
   readonly spill: (text: string) => string;
 }
 
-export type Validator = ReturnType<typeof compileSchema>;
+/** Tools whose parameters were compiled. */
+export type Validators = WeakMap<Tool, ReturnType<typeof compileSchema>>;
 
 /** How long a tool that ignores its signal can hold up a cancelled run, in milliseconds. */
 const cancelGrace = 5_000;
@@ -60,14 +66,14 @@ export async function* runCalls(
       if (!ready.ok) running.push(Promise.resolve(refused(call, ready.error)));
       else if (setting.signal.aborted) running.push(Promise.resolve(refused(call, "not run: the run was cancelled")));
       else {
-        const { tool, args } = ready.value;
+        const { tool } = ready.value;
         // Only now, right before it begins: a call before it may have changed what a path means.
-        const judged = await judge(call, ready.value, setting);
-        if (judged.event) yield judged.event;
-        if (judged.refusal !== undefined) running.push(Promise.resolve(refused(call, judged.refusal, tool.name)));
+        const { args, event, refusal, texts } = await admit(call, ready.value, { ...setting, fit: fitterOf(setting) });
+        if (event) yield event;
+        if (refusal !== undefined) running.push(Promise.resolve(refused(call, refusal, tool.name)));
         else {
           yield { ...setting.ids, type: "tool.started", id: call.id, name: tool.name, args };
-          running.push(execute(call, ready.value, setting));
+          running.push(execute(call, { tool, args, texts }, setting));
         }
       }
     }
@@ -89,7 +95,17 @@ interface Finished {
   /** Of the tool, whatever the model called it. */
   readonly name: string;
   readonly text: Result<string, string>;
+  readonly images?: readonly Block[];
   readonly duration: number;
+}
+
+/** Arguments that a hook wrote are checked as the model's are. */
+function fitterOf({ validators }: CallSetting): (tool: Tool, args: JsonObject) => Promise<Result<JsonObject, string>> {
+  return async (tool, args) => {
+    const validate = await validators.get(tool);
+    const errors = validate?.ok === true ? validate.value(args) : [];
+    return errors.length === 0 ? ok(args) : err(`its arguments do not fit any more:\n${listErrors(errors)}`);
+  };
 }
 
 async function prepare(call: CallBlock, { tools, validators }: CallSetting): Promise<Result<Ready, string>> {
@@ -161,18 +177,38 @@ function refused(call: CallBlock, why: string, name: string = call.name): Finish
   return { call, name, text: err(why), duration: 0 };
 }
 
-async function execute(call: CallBlock, { tool, args }: Ready, setting: CallSetting): Promise<Finished> {
+async function execute(
+  call: CallBlock,
+  { tool, args, texts }: Ready & { readonly texts: readonly string[] },
+  setting: CallSetting,
+): Promise<Finished> {
   const { clock, signal, workspace, rights } = setting;
-  const memory = rights && { seen: rights.seen, mayRead: (path: string) => rights.mayRead(path), ...(rights.launch && { launch: rights.launch }) };
+  const memory = rights && {
+    seen: rights.seen,
+    narrow: (rules: readonly string[]) => rights.narrow?.(rules),
+    mayRead: (path: string) => rights.mayRead(path),
+    ...(rights.launch && { launch: rights.launch }),
+  };
   const start = clock.monotonic();
+  const images: Block[] = [];
   let text: Result<string, string>;
   try {
     const output = await orAbandoned(tool.run(args, { workspace, signal, ...memory }), { clock, signal });
     text = output.ok ? ok(textOf(output.value.blocks)) : output;
+    if (output.ok) images.push(...output.value.blocks.filter(isSmallImage).slice(0, maxImages));
   } catch (error) {
     text = err(`\`${tool.name}\` failed: ${error instanceof Error ? error.message : String(error)}`);
   }
-  return { call, name: tool.name, text, duration: elapsed(clock, start) };
+  const duration = elapsed(clock, start);
+  return { call, name: tool.name, text: await withHooks(call, { tool, args, text: noted(text, texts) }, setting), images, duration };
+}
+
+/** Images of one result that a model is shown, and base64 characters of each: servers take no more. */
+const maxImages = 20;
+const maxImage = 5 * 1024 * 1024;
+
+function isSmallImage(block: Block): boolean {
+  return block.type === "image" && block.data.length <= maxImage;
 }
 
 /** The work's own end; after a cancel it is waited for only for the grace, so that a deaf tool cannot hold the run. */
@@ -202,12 +238,15 @@ async function* asTheyFinish<T>(work: readonly Promise<T>[]): AsyncGenerator<T> 
 }
 
 function finalize(
-  { call, name, text, duration }: Finished,
+  { call, name, text, images = [], duration }: Finished,
   setting: CallSetting,
   results: Map<CallBlock, Block>,
 ): AgentEvent {
   const { text: shown, file } = capped(text.ok ? text.value : text.error, setting.spill);
-  const blocks: Block[] = [{ type: "text", text: shown }];
+  const blocks: Block[] = [
+    ...(text.ok && text.value === "" && images.length > 0 ? [] : [{ type: "text", text: shown } as const]),
+    ...images,
+  ];
   results.set(call, { type: "result", id: call.id, blocks, ...(text.ok ? {} : { error: true }) });
   return {
     ...setting.ids,
@@ -222,6 +261,9 @@ function finalize(
 }
 
 function textOf(blocks: readonly Block[]): string {
-  const texts = blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  const texts = blocks.flatMap((block) => {
+    if (block.type === "image" && !isSmallImage(block)) return ["(an image that is too large to be shown)"];
+    return block.type === "text" ? [block.text] : [];
+  });
   return texts.join("\n");
 }

@@ -30,10 +30,13 @@ export interface TurnCall {
   readonly client: ModelClient;
   readonly request: ModelRequest;
   readonly signal: AbortSignal;
+  /** False: the pieces do not go out, since nobody keeps them and each has a long way. */
+  readonly pieces?: boolean | undefined;
 }
 
 /** Streams one reply: its pieces go out as events, the whole comes back. Calls stand last, in the model's order. */
-export async function* streamReply({ ids, client, request, signal }: TurnCall): AsyncGenerator<AgentEvent, Reply> {
+export async function* streamReply(turn: TurnCall): AsyncGenerator<AgentEvent, Reply> {
+  const { ids, client, request, signal, pieces = true } = turn;
   const draft: Draft = { model: request.model, blocks: [], calls: new Map() };
   for await (const delta of client.stream(request, signal)) {
     switch (delta.type) {
@@ -46,7 +49,7 @@ export async function* streamReply({ ids, client, request, signal }: TurnCall): 
         break;
       default: {
         const shown = add(draft, delta);
-        if (shown !== undefined) yield { ...ids, type: "message.delta", delta: shown };
+        if (shown !== undefined && pieces) yield { ...ids, type: "message.delta", delta: shown };
       }
     }
   }

@@ -22,10 +22,7 @@ module.exports = function load(file, command) {
   const cachedData = cache && readOwn(cache);
   const script = new vm.Script(
     `(function (exports, require, __filename, __dirname) {${fs.readFileSync(file, "latin1")}\n})`,
-    {
-      filename: file,
-      cachedData,
-    },
+    { filename: file, cachedData },
   );
   const exported = {};
   script.runInThisContext()(exported, require, file, path.dirname(file));
@@ -36,15 +33,8 @@ module.exports = function load(file, command) {
 
 function cacheName(file, command) {
   const { size, ctimeMs } = fs.statSync(file);
-  const identity = hash([file, size, ctimeMs, process.version, process.arch].join("\n"));
-  return `${/^[a-z]+$/.test(command ?? "") ? command : "flow"}-${identity}.code`;
-}
-
-/** FNV-1a, which needs no module: two installations must not share a file, and nobody here has a reason to collide. */
-function hash(text) {
-  let value = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
-  return (value >>> 0).toString(16).padStart(8, "0");
+  const identity = crc32([file, size, ctimeMs, process.version, process.arch].join("\n"));
+  return `${/^[a-z]+$/.test(command ?? "") ? command : "flow"}-${identity.toString(16).padStart(8, "0")}.code`;
 }
 
 /** The user's own, since whoever writes there decides what flow does; undefined where there is none. */

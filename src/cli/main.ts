@@ -1,10 +1,12 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { exitCodes } from "../model/outcome.ts";
+import { defineAgents } from "./commands/agents.ts";
 import { defineCache } from "./commands/cache.ts";
 import { defineDoctor } from "./commands/doctor.ts";
 import { defineEval } from "./commands/eval.ts";
 import { defineGraph } from "./commands/graph.ts";
 import { defineLogs } from "./commands/logs.ts";
+import { defineMcp } from "./commands/mcp.ts";
 import { definePermit } from "./commands/permit.ts";
 import { defineResume } from "./commands/resume.ts";
 import { defineRun } from "./commands/run.ts";
@@ -47,7 +49,7 @@ function defineProgram(): Command {
     .addHelpText("after", exitCodeHelp)
     .exitOverride();
   const running = [defineRun, defineResume, defineRuns, defineShow, defineLogs, defineWhy, defineCache];
-  const writing = [defineValidate, definePermit, defineGraph, defineEval, defineSchema, defineDoctor];
+  const writing = [defineValidate, defineAgents, definePermit, defineGraph, defineEval, defineSchema, defineMcp, defineDoctor];
   for (const define of [...running, ...writing]) define(program);
   for (const command of program.commands)
     command.exitOverride().showHelpAfterError("(see `flow " + command.name() + " --help`)");

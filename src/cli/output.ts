@@ -33,7 +33,8 @@ export function bugText(thrown: unknown, debug: boolean): string {
 
 /** The colours of a stream, by the flags `--color` and `--no-color`, then the environment, then the stream itself. */
 export function paletteOf(command: Command, stream: NodeJS.WriteStream): Promise<Palette> {
-  const root = command.parent ?? command;
+  let root = command;
+  while (root.parent !== null) root = root.parent;
   const given = root.getOptionValueSource("color") === "cli";
   const level = colourLevel({
     ...(given && { flag: root.opts<{ color: boolean }>().color }),

@@ -1,17 +1,23 @@
 import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import { nearest } from "../model/names.ts";
 import type { Plan } from "../model/plan.ts";
+import { entry, type MapNode } from "../source/document.ts";
 import { visit as findCredentials } from "./checks/credentials.ts";
-import type { ModelProblem, RuleProblems, ToolParameters } from "./checks/check.ts";
+import type { ModelProblem, RuleProblems, SkillProblems, ToolParameters } from "./checks/check.ts";
 import { checks } from "./checks/index.ts";
 import { checkCycles } from "./graph.ts";
-import { type LinkedWorkflow, stepsOf } from "./linked.ts";
+import { agentsOf, type LinkedWorkflow, stepsOf } from "./linked.ts";
 import { linkScope } from "./link.ts";
 import { type AgentFile, type Library, load } from "./load.ts";
+import { type Translated, translate, type Vocabulary } from "./dialects/index.ts";
+import { type CompileDefaults, withDefaults } from "./defaults.ts";
 import { createPlan } from "./plan.ts";
+import type { ProjectServers } from "./project-servers.ts";
 import { readAgent } from "./read/agent.ts";
+import { asMap } from "./read/nodes.ts";
 import { readWorkflow } from "./read/workflow.ts";
 import { createReport, didYouMean, oneOf, type Report } from "./report.ts";
+import { serversOf, type ServerUse } from "./servers.ts";
 import type { AgentShape, StepShape, Word, WorkflowShape } from "./shape.ts";
 import { createTypes, type Types } from "./types.ts";
 
@@ -29,6 +35,10 @@ export interface CompileOptions {
   readonly toolParameters: ToolParameters;
   readonly ruleProblems: RuleProblems;
   readonly modelProblem: ModelProblem;
+  /** What names in agent files of other programs mean. */
+  readonly foreign: Omit<Vocabulary, "tools">;
+  readonly defaults?: CompileDefaults;
+  readonly skillProblems: SkillProblems;
 }
 
 /** What compiling gave: a plan unless there are errors, every problem sorted by position, and the texts they point into. */
@@ -37,6 +47,8 @@ export interface Compilation {
   readonly plan?: Plan;
   /** Steps of the workflow itself, without those in groups; absent when there are errors. */
   readonly steps?: number;
+  /** Every agent it defines or runs, as it was read; absent when there are errors. */
+  readonly agents?: () => readonly AgentShape[];
   readonly diagnostics: readonly Diagnostic[];
   readonly sources: SourceTexts;
 }
@@ -46,8 +58,9 @@ export async function compile(options: CompileOptions): Promise<Compilation> {
   const problems = createReport();
   const sources = new Map<string, string>();
   const library = await load({ ...options, problems, texts: sources });
-  const linked = library && link(library, problems.report);
-  if (linked) await checkAll(linked, options, problems.report);
+  const foreign = library && (await translateAll(library, options, problems.report));
+  const linked = library && foreign && link(library, { foreign, defaults: options.defaults }, problems.report);
+  if (linked) await checkAll(linked, options, problems);
   const diagnostics = problems.sorted();
   const failed = diagnostics.some((problem) => problem.severity === "error");
   const root = library && linked?.get(library.root);
@@ -58,18 +71,32 @@ export async function compile(options: CompileOptions): Promise<Compilation> {
       return (plan ??= createPlan(root, linked, library));
     },
     steps: root.scope.shape.steps.length,
+    agents: () => [...linked.values()].flatMap((workflow) => [...agentsOf(workflow)]),
     diagnostics,
     sources,
   };
 }
 
+/** Agents of other programs in our own keys, by the key of their files. */
+type Foreign = ReadonlyMap<string, Translated | undefined>;
+
+async function translateAll(library: Library, options: CompileOptions, report: Report): Promise<Foreign> {
+  const found = new Map<string, Translated | undefined>();
+  const vocabulary = { ...options.foreign, tools: options.tools };
+  for (const { agents } of library.workflows.values()) {
+    for (const { key, document, dialect } of agents.values())
+      if (dialect && !found.has(key)) found.set(key, await translate({ key, document, dialect }, vocabulary, report));
+  }
+  return found;
+}
+
 /** Reads every workflow of the library and resolves its names. */
-function link(library: Library, report: Report): Map<string, LinkedWorkflow> {
-  const agentShapes = new Map<string, AgentShape | undefined>();
+function link(library: Library, { foreign, defaults }: LinkSource, report: Report): Map<string, LinkedWorkflow> {
+  const linking: Linking = { agentShapes: { shapes: new Map(), foreign }, project: library.servers, report };
   const drafts = new Map<string, Draft>();
   for (const [key, file] of library.workflows) {
     const shape = readWorkflow(file, report);
-    if (shape) drafts.set(key, linkWorkflow(shape, agentShapes, report));
+    if (shape) drafts.set(key, linkWorkflow(withDefaults(shape, key === library.root, defaults), linking));
   }
   for (const { shape, scope, workflows, undoWorkflows } of drafts.values()) {
     const called = (word: Word | undefined): Draft | undefined =>
@@ -84,14 +111,32 @@ function link(library: Library, report: Report): Map<string, LinkedWorkflow> {
   return drafts;
 }
 
+interface LinkSource {
+  readonly foreign: Foreign;
+  readonly defaults: CompileDefaults | undefined;
+}
+
 /** A workflow whose sub-workflows are still being filled in. */
 interface Draft extends LinkedWorkflow {
   readonly workflows: Map<StepShape, LinkedWorkflow>;
   readonly undoWorkflows: Map<StepShape, LinkedWorkflow>;
 }
 
-function linkWorkflow(shape: WorkflowShape, agentShapes: Map<string, AgentShape | undefined>, report: Report): Draft {
+/** Agents of files, each read once. */
+interface KnownAgents {
+  readonly shapes: Map<string, AgentShape | undefined>;
+  readonly foreign: Foreign;
+}
+
+interface Linking {
+  readonly agentShapes: KnownAgents;
+  readonly project: ProjectServers | undefined;
+  readonly report: Report;
+}
+
+function linkWorkflow(shape: WorkflowShape, { agentShapes, project, report }: Linking): Draft {
   const scope = linkScope(shape.scope, report);
+  const servers = new Map<MapNode, readonly ServerUse[]>();
   const agents = new Map<StepShape, AgentShape>();
   const undoAgents = new Map<StepShape, AgentShape>();
   for (const { step } of stepsOf(scope)) {
@@ -99,14 +144,18 @@ function linkWorkflow(shape: WorkflowShape, agentShapes: Map<string, AgentShape 
     const undoAgent = agentOf({ link: step.undoAgent, shape, agentShapes, report });
     if (agent) agents.set(step, agent);
     if (undoAgent) undoAgents.set(step, undoAgent);
+    const undo = asMap(entry(step.node, "undo")?.value);
+    const around = { workflow: shape, project, report };
+    servers.set(step.node, serversOf({ owner: step.node, agent, ...around }));
+    if (undo) servers.set(undo, serversOf({ owner: undo, agent: undoAgent, ...around }));
   }
-  return { shape, scope, agents, undoAgents, workflows: new Map(), undoWorkflows: new Map() };
+  return { shape, scope, agents, undoAgents, servers, workflows: new Map(), undoWorkflows: new Map() };
 }
 
 interface AgentQuestion {
   readonly link: StepShape["agent"];
   readonly shape: WorkflowShape;
-  readonly agentShapes: Map<string, AgentShape | undefined>;
+  readonly agentShapes: KnownAgents;
   readonly report: Report;
 }
 
@@ -119,7 +168,7 @@ function agentOf({ link: named, shape, agentShapes, report }: AgentQuestion): Ag
   const file = shape.file.agents.get(text);
   if (file) return readOnce(file, agentShapes, report);
   if (!text.includes("${{") && !shape.file.refusedAgents.has(text)) {
-    const places = `neither in this file's \`agents\`, nor as ${text}.yaml or ${text}.md in an \`agents\` folder`;
+    const places = `neither in this file's \`agents\`, nor as ${text}.yaml or ${text}.md in an \`agents\` folder, nor in one of another program`;
     report("FLOW6001", at, `there is no agent \`${text}\`: ${places}`, () =>
       agentMeant(text, [...shape.agents.keys(), ...shape.file.agentsNearby()]),
     );
@@ -133,31 +182,25 @@ function agentMeant(text: string, known: readonly string[]): ReturnType<typeof d
   return { suggestion: `known here: ${oneOf(known)}` };
 }
 
-function readOnce(file: AgentFile, known: Map<string, AgentShape | undefined>, report: Report): AgentShape | undefined {
-  if (!known.has(file.key)) {
-    known.set(
-      file.key,
-      readAgent(
-        {
-          key: file.key,
-          name: file.stem,
-          document: file.document,
-          node: file.document.root,
-          ...(file.body && { body: file.body }),
-        },
-        report,
-      ),
-    );
-    findCredentials(file.document, file.document.root, report);
-    if (file.body) findCredentials(file.document, file.body, report);
-  }
-  return known.get(file.key);
+function readOnce(file: AgentFile, { shapes, foreign }: KnownAgents, report: Report): AgentShape | undefined {
+  if (shapes.has(file.key)) return shapes.get(file.key);
+  const { key, stem: name, document, body, dialect } = file;
+  const translated = foreign.get(key);
+  const source = { key, name, document, ...(body && { body }) };
+  const isReadable = dialect === undefined || translated !== undefined;
+  const shape = isReadable
+    ? readAgent({ ...source, node: translated?.node ?? document.root, ...(translated && { foreign: translated }) }, report)
+    : undefined;
+  shapes.set(key, shape);
+  findCredentials(document, document.root, report);
+  if (body) findCredentials(document, body, report);
+  return shape;
 }
 
 async function checkAll(
   linked: ReadonlyMap<string, LinkedWorkflow>,
   options: CompileOptions,
-  report: Report,
+  { report, add }: ReturnType<typeof createReport>,
 ): Promise<void> {
   const known = new Map<LinkedWorkflow, Types>();
   const typesOf = (workflow: LinkedWorkflow): Types => {
@@ -167,6 +210,6 @@ async function checkAll(
   };
   for (const workflow of linked.values()) {
     checkCycles(workflow.scope, report);
-    for (const check of checks) await check({ ...options, workflow, types: typesOf(workflow), report });
+    for (const check of checks) await check({ ...options, workflow, types: typesOf(workflow), report, add });
   }
 }

@@ -1,4 +1,6 @@
+import type { MapNode } from "../source/document.ts";
 import type { LinkedScope } from "./link.ts";
+import type { ServerUse } from "./servers.ts";
 import type { AgentShape, StepShape, WorkflowShape } from "./shape.ts";
 
 /** A workflow whose names are resolved: every scope's edges, every step's agent and sub-workflow. */
@@ -10,6 +12,8 @@ export interface LinkedWorkflow {
   /** The agents and sub-workflows of `undo`s. */
   readonly undoAgents: ReadonlyMap<StepShape, AgentShape>;
   readonly undoWorkflows: ReadonlyMap<StepShape, LinkedWorkflow>;
+  /** The MCP servers of a step, or of an `undo`, by what stands in the file. */
+  readonly servers: ReadonlyMap<MapNode, readonly ServerUse[]>;
 }
 
 /** Every agent a workflow defines or runs, each once. */

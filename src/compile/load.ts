@@ -1,10 +1,13 @@
-import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import type { Span } from "../model/diagnostic.ts";
 import { entry, type ScalarNode, type SourceDocument, type SourceNode } from "../source/document.ts";
 import { parseFrontMatter } from "../source/front-matter.ts";
 import { parseSource } from "../source/parse.ts";
 import { readSource } from "../source/read.ts";
+import { agentFiles, agentPlaces, declaredAs, isFileName } from "./agent-files.ts";
+import { type Dialect, dialectOf, foreignStem } from "./dialects/index.ts";
+import { type ProjectServers, projectServersFile, readProjectServers } from "./project-servers.ts";
 import { asMap, asText, entriesOf } from "./read/nodes.ts";
 import type { createReport } from "./report.ts";
 
@@ -15,6 +18,8 @@ export interface Library {
   readonly workflows: ReadonlyMap<string, WorkflowFile>;
   /** What was read, in order. */
   readonly files: readonly ReadFile[];
+  /** The project's MCP servers; absent where it has none, or no file speaks of any. */
+  readonly servers?: ProjectServers;
 }
 
 export interface ReadFile {
@@ -42,6 +47,8 @@ export interface AgentFile {
   readonly key: string;
   /** The file's name without its ending: the agent's name if it gives none. */
   readonly stem: string;
+  /** Of a file that was written for another program. */
+  readonly dialect?: Dialect;
   readonly document: SourceDocument;
   /** Of a Markdown file: the text below the front matter. */
   readonly body?: ScalarNode & { readonly value: string };
@@ -61,8 +68,6 @@ export interface LoadOptions {
 const closureLimit = 32 * 1024 * 1024;
 const workflowLimit = 1_000;
 const depthLimit = 5;
-const agentEndings = [".yaml", ".yml", ".md"];
-const foreignFolders = [".claude/agents", ".opencode/agent", ".opencode/agents", ".gemini/agents"];
 
 /** Reads a workflow with everything it names. Undefined when the root itself cannot be read. */
 export async function load(options: LoadOptions): Promise<Library | undefined> {
@@ -100,11 +105,29 @@ export async function load(options: LoadOptions): Promise<Library | undefined> {
       if (agent === "refused") refusedAgents.add(text);
       else if (agent) agents.set(text, agent);
     }
-    const agentsNearby = (): string[] => namesIn(agentFolders(next.folder, options.workspace));
+    const agentsNearby = (): string[] => [
+      ...new Set(agentFiles(next.folder, options.workspace).map(({ name }) => name)),
+    ];
     workflows.set(next.key, { ...next, workflows: found, agents, refusedAgents, agentsNearby });
   }
   checkNesting(root.key, calls, options);
-  return { root: root.key, workflows, files: shelf.files };
+  const servers = await projectServers(options, shelf.files);
+  return { root: root.key, workflows, files: shelf.files, ...(servers && { servers }) };
+}
+
+/** Read only for files that speak of MCP at all. */
+async function projectServers(
+  { workspace, cwd, texts, problems }: LoadOptions,
+  files: ReadFile[],
+): Promise<ProjectServers | undefined> {
+  if (![...texts.values()].some((text) => text.includes("mcp"))) return undefined;
+  const path = resolve(workspace, projectServersFile);
+  const name = shown(path, cwd);
+  const keep = (bytes: Uint8Array): void => {
+    files.push({ path: projectServersFile, bytes });
+    texts.set(name, new TextDecoder().decode(bytes));
+  };
+  return readProjectServers({ path, shown: name, problems, keep });
 }
 
 interface Opened {
@@ -169,8 +192,8 @@ function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
       return result;
     },
     async agent(folder, name, at) {
-      const isPath = name.includes("/") || agentEndings.some((ending) => name.endsWith(ending));
-      const places = isPath ? [[resolve(folder, name)]] : agentPlaces(folder, workspace, name);
+      const written = name.includes("/") || isFileName(name) ? [[resolve(folder, name)]] : [];
+      const places = isFileName(name) ? written : [...written, ...agentPlaces(folder, workspace, name)];
       for (const paths of places) {
         const present = await readable(paths);
         if (present.length === 0) continue;
@@ -184,27 +207,20 @@ function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
           );
         if (first) return openAgent(first.path, first.bytes, at);
       }
-      return undefined;
+      const declared = isFileName(name) ? undefined : declaredAs(name, folder, workspace);
+      const bytes = declared === undefined ? undefined : await readSource(declared);
+      return declared !== undefined && bytes?.ok === true ? openAgent(declared, bytes.value, at) : undefined;
     },
   };
 
   function openAgent(path: string, bytes: Uint8Array, at: Span): AgentFile | "refused" {
     const key = keyOf(path, workspace);
     const file = shown(path, cwd);
-    const stem = (path.split(sep).at(-1) ?? "").replace(/\.(yaml|yml|md)$/, "");
+    const slashed = path.split(sep).join("/");
+    const dialect = dialectOf(slashed);
+    const stem = dialect ? foreignStem(slashed) : (slashed.split("/").at(-1) ?? "").replace(/\.(yaml|yml|md)$/, "");
     if (!texts.has(file)) keep(key, bytes, at);
     texts.set(file, new TextDecoder().decode(bytes));
-    if (foreignFolders.some((foreign) => dirname(path).endsWith(foreign.replaceAll("/", sep)))) {
-      problems.report(
-        "FLOW6005",
-        at,
-        `the agent is defined in ${file}, a file of another tool, and those are not yet available`,
-        {
-          suggestion: "copy it to `agents/` and give it the keys of this tool",
-        },
-      );
-      return "refused";
-    }
     if (!path.endsWith(".md")) {
       const document = parseSource(bytes, file);
       if (document.ok) return { key, stem, document: document.value };
@@ -218,7 +234,7 @@ function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
     }
     problems.add(parsed.value.warnings);
     const body = asText(parsed.value.body);
-    return { key, stem, document: parsed.value.document, ...(body && { body }) };
+    return { key, stem, document: parsed.value.document, ...(body && { body }), ...(dialect && { dialect }) };
   }
 }
 
@@ -229,24 +245,6 @@ async function readable(paths: readonly string[]): Promise<{ path: string; bytes
     if (bytes.ok) found.push({ path, bytes: bytes.value });
   }
   return found;
-}
-
-/** Where an agent's file may lie, nearest first; within one place the endings compete. */
-function agentPlaces(folder: string, workspace: string, name: string): string[][] {
-  return [
-    ...agentFolders(folder, workspace).map((place) => agentEndings.map((ending) => resolve(place, name + ending))),
-    ...foreignFolders.map((place) => [resolve(workspace, place, `${name}.md`)]),
-  ];
-}
-
-function agentFolders(folder: string, workspace: string): string[] {
-  return [...new Set([resolve(folder, "agents"), resolve(workspace, "agents")])];
-}
-
-function namesIn(folders: readonly string[]): string[] {
-  const files = folders.flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []));
-  const names = files.filter((file) => agentEndings.some((ending) => file.endsWith(ending)));
-  return [...new Set(names.map((file) => file.replace(/\.(yaml|yml|md)$/, "")))].sort();
 }
 
 interface NamedNode {

@@ -1,9 +1,11 @@
 import type { Hash } from "node:crypto";
 import type { Agent, Plan, Scope, Step, Workflow } from "../model/plan.ts";
+import { entry, type MapNode } from "../source/document.ts";
 import type { LinkedScope } from "./link.ts";
 import type { LinkedWorkflow } from "./linked.ts";
 import type { Library } from "./load.ts";
 import { optional } from "./read/agent.ts";
+import { asMap, entriesOf } from "./read/nodes.ts";
 import type { AgentShape, StepShape } from "./shape.ts";
 
 /** The plan of linked workflows that have no errors. */
@@ -52,14 +54,21 @@ function stepOf({ shape, scope, workflow, agents }: StepSource): Step {
   const inner = scope.inner.get(shape.id);
   const target = workflow.workflows.get(shape);
   const undoTarget = workflow.undoWorkflows.get(shape);
+  const undoNode = asMap(entry(shape.node, "undo")?.value);
   const undo = step.undo && {
     ...step.undo,
-    ...withAgent(step.undo, workflow.undoAgents.get(shape), { workflow, agents }),
+    ...withServers(
+      { ...step.undo, ...withAgent(step.undo, workflow.undoAgents.get(shape), { workflow, agents }) },
+      { owner: undoNode, workflow },
+    ),
     ...(undoTarget && { scope: { workflow: undoTarget.shape.file.key } }),
   };
   return {
     ...step,
-    ...withAgent(step, workflow.agents.get(shape), { workflow, agents }),
+    ...withServers(
+      { ...step, ...withAgent(step, workflow.agents.get(shape), { workflow, agents }) },
+      { owner: shape.node, workflow },
+    ),
     ...(undo && { undo }),
     ...(inner && { scope: { inline: scopeOf(inner, workflow, agents) } }),
     ...(target && { scope: { workflow: target.shape.file.key } }),
@@ -83,6 +92,28 @@ function withAgent(
       type: "map",
       entries: [...step.inputs.entries, { name: "models", value: { type: "list", items: models } }],
     },
+  };
+}
+
+/** Which MCP servers a step is given; among the inputs their definitions, for what in them is an expression. */
+function withServers(
+  { body, inputs }: Pick<Step, "inputs" | "body">,
+  { owner, workflow }: { readonly owner: MapNode | undefined; readonly workflow: LinkedWorkflow },
+): Pick<Step, "inputs" | "body"> {
+  const uses = (owner && workflow.servers.get(owner)) ?? [];
+  if (!owner || uses.length === 0 || (body.kind !== "agent" && body.kind !== "tool") || inputs.type !== "map")
+    return { body, inputs };
+  const servers = uses.map(({ shape: { name, file, expands }, own }) => ({
+    name,
+    file: file.startsWith("#") ? workflow.shape.file.key + file : file,
+    own,
+    expands,
+  }));
+  const env = entriesOf(entry(owner, "env")?.value).map(({ key }) => key);
+  const entries = uses.map(({ shape: { name, definition } }) => ({ name, value: definition }));
+  return {
+    body: { ...body, mcp: { servers, env } },
+    inputs: { type: "map", entries: [...inputs.entries, { name: "mcp", value: { type: "map", entries } }] },
   };
 }
 

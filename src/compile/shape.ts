@@ -3,7 +3,9 @@ import type { ParsedExpression } from "../expr/parse.ts";
 import type { Span } from "../model/diagnostic.ts";
 import type { Agent, Data, Input, Limits, Named, RuleData, Step, Template } from "../model/plan.ts";
 import type { MapNode } from "../source/document.ts";
+import type { Translated } from "./dialects/index.ts";
 import type { WorkflowFile } from "./load.ts";
+import type { ServerShape } from "./server-shape.ts";
 
 /** A workflow file as read: every value typed and located, nothing linked yet. */
 export interface WorkflowShape {
@@ -21,6 +23,8 @@ export interface WorkflowShape {
   readonly agents: ReadonlyMap<string, AgentShape>;
   /** Models of agents that name none. */
   readonly models: readonly Template[];
+  /** The MCP servers it defines. */
+  readonly servers: ReadonlyMap<string, ServerShape>;
   /** Names of the workflow's own tools. */
   readonly tools: readonly string[];
   readonly scope: ScopeShape;
@@ -77,6 +81,10 @@ export interface AgentShape {
   readonly uses: readonly Use[];
   readonly disabled: boolean;
   readonly tools: readonly Word[];
+  /** MCP servers: those it names, and those it defines. */
+  readonly servers: { readonly names: readonly Word[]; readonly own: ReadonlyMap<string, ServerShape> };
+  /** Of a file that was written for another program: what its fields became. */
+  readonly foreign?: Translated;
 }
 
 /** A word of the file with its place. */

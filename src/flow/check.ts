@@ -1,4 +1,4 @@
-import type { ModelProblem as ModelProblemOf, RuleProblems } from "../compile/checks/check.ts";
+import type { ModelProblem as ModelProblemOf, RuleProblems, SkillProblems } from "../compile/checks/check.ts";
 import { compile, type Compilation } from "../compile/compile.ts";
 import type { CompileDefaults } from "../compile/defaults.ts";
 import { readGivenInputs } from "../compile/given-inputs.ts";
@@ -8,6 +8,7 @@ import { exitCodes } from "../model/outcome.ts";
 import type { Template } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
 import { workspaceOf } from "../runlog/runs.ts";
+import type { Shelf } from "../skills/shelf.ts";
 import { canonicalToolName, languageTools } from "../tools/names.ts";
 import type { Config, ConfigProblem } from "./config.ts";
 import { type ConfigPlace, configSources } from "./config-files.ts";
@@ -28,6 +29,7 @@ export async function check({ env = process.env, ...source }: CheckRequest): Pro
     toolParameters,
     ruleProblems,
     modelProblem,
+    skillProblems: skillProblems(place),
     foreign: foreignNames(config?.aliases ?? new Map(), modelProblem),
     ...(config && { defaults: defaultsOf(config) }),
   });
@@ -77,6 +79,20 @@ export async function prepare(request: RunRequest): Promise<Prepared | Refusal> 
   const inputs = await readGivenInputs(declared, request.inputs ?? { texts: [], values: {} }, request.file);
   if (!inputs.ok) return { kind: "invalid", exitCode: exitCodes.usage, diagnostics: inputs.error, sources };
   return { plan, inputs: inputs.value, warnings: diagnostics, sources };
+}
+
+/** Skills are read only for a workflow whose agents list some. */
+function skillProblems(place: { readonly cwd: string; readonly workspace: string }): SkillProblems {
+  const shelves = new Map<string, Promise<Shelf>>();
+  return async (workflow, { text, at }) => {
+    const [{ shelfOf }, { findSkill }] = await Promise.all([import("./skills.ts"), import("../skills/find.ts")]);
+    const shelf = shelves.get(workflow) ?? shelfOf(workflow, place);
+    shelves.set(workflow, shelf);
+    const { skills, broken } = await shelf;
+    const found = findSkill(text, skills);
+    if (found.ok) return [];
+    return broken.get(text) ?? [{ code: "FLOW6021", severity: "error", message: found.error, at }];
+  };
 }
 
 /** The rules themselves are loaded only for a workflow that has some. */

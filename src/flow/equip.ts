@@ -29,6 +29,8 @@ export async function equip(
   if (!supervision.ok) return { ...supervision.error, exitCode: exitCodes[supervision.error.kind] };
   const permissions = await rightsFor(request, { plan, ...place, env });
   if (!permissions.ok) return permissions.error;
+  const config = await (await import("./wishes.ts")).configIn({ ...place, env });
+  if (!config.ok) return unavailable(config.error);
   const never = new AbortController().signal;
   // Without its text, as after the file is gone, the plan itself tells.
   const texts = sources.size > 0 ? [...sources.values()] : [JSON.stringify(plan)];
@@ -42,6 +44,7 @@ export async function equip(
     runsDir: request.runsDir,
     supervision: supervision.value,
     permissions: permissions.value,
+    hooks: config.value?.hooks ?? [],
     script: request.script,
     parallel: request.parallel,
     refresh: request.cache === false,

@@ -7,7 +7,10 @@ import { err, ok } from "../model/result.ts";
 import { createSteps } from "../steps/index.ts";
 import { systemClock } from "./clock.ts";
 import type { Hands } from "./hands.ts";
+import { extrasOf } from "./extras.ts";
+import { createHookDesk, type HookDesk } from "./hooks.ts";
 import type { Instructions } from "./instructions.ts";
+import type { Skills } from "./skills.ts";
 import { withinManaged } from "./managed-steps.ts";
 import { byteFilter, masked, maskedRequest } from "./masking.ts";
 import type { Before, StartOptions } from "./run-options.ts";
@@ -22,6 +25,7 @@ export interface ExecuteSource extends Pick<
 > {
   readonly options: StartOptions;
   readonly instructions: Instructions;
+  readonly skills: Skills;
   readonly run: string;
   readonly before: Before | undefined;
 }
@@ -69,12 +73,13 @@ export function createExecute(source: ExecuteSource): Executing {
     over: source.over,
     ...(hasSecrets && { filter: () => byteFilter(mask.stream()) }),
   });
+  const desk = createHookDesk(source);
   let agent: Promise<Execute> | undefined;
   const kinds: { readonly [kind in StepKind]: Execute } = {
     run: steps.run,
     set: steps.set,
     agent: async (attempt) => {
-      agent ??= loadAgent(source, { run: withinManaged(steps.run, options.permissions?.managed), hands, serve });
+      agent ??= loadAgent(source, { run: withinManaged(steps.run, options.permissions?.managed), hands, serve, desk });
       return (await agent)(attempt);
     },
     tool: steps.tool,
@@ -82,7 +87,8 @@ export function createExecute(source: ExecuteSource): Executing {
     steps: refused,
     workflow: refused,
   };
-  const execute = withinManaged((attempt) => kinds[attempt.step.kind](attempt), options.permissions?.managed);
+  const within = withinManaged((attempt) => kinds[attempt.step.kind](attempt), options.permissions?.managed);
+  const execute = desk.around(within);
   const close = async (): Promise<void> => (await loadingServers)?.close();
   return { execute: hasSecrets ? masked(execute, mask) : execute, waiting: steps.approve.waiting, close };
 }
@@ -107,12 +113,13 @@ async function loadHands(source: ExecuteSource): Promise<Hands> {
 }
 
 interface AgentRooms {
+  readonly desk: HookDesk;
   readonly run: Execute;
   readonly hands: () => Promise<Hands>;
   readonly serve: Servers["serve"];
 }
 
-async function loadAgent(source: ExecuteSource, { run, hands, serve }: AgentRooms): Promise<Execute> {
+async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: AgentRooms): Promise<Execute> {
   const { options, log, emit, before, spending, instructions } = source;
   const [{ createAgentExecute }, { named }] = await Promise.all([import("../agent/execute.ts"), hands()]);
   const { models, plan, workspace, permissions } = options;
@@ -127,9 +134,12 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve }: AgentRoom
     emit,
     clock: systemClock,
     ...(before && { before: before.agents }),
+    pieces: options.logDeltas,
     spent: (agent) => spending.ofAgent(agent),
     check: async (script, attempt) => run(asRun(script, attempt)),
     instructions: instructions.of,
+    extras: extrasOf(source),
+    hooks: desk.ofAgent,
     ...(source.masking.hasSecrets && {
       masked: (request: ModelRequest) => maskedRequest(request, source.masking.mask),
     }),

@@ -62,7 +62,7 @@ export function createHands({ options, masking, marks, spillFolder }: HandsSourc
   };
 }
 
-/** Tools of MCP servers come with their servers. */
+/** Tools of MCP servers come with their servers, and the one for skills with the skills. */
 function isServers(name: string): boolean {
-  return name.startsWith("mcp__");
+  return name.startsWith("mcp__") || name === "Skill";
 }

@@ -5,6 +5,7 @@ import type { StreamFilter } from "../process/capture.ts";
 import { namedKeys, providerKeyNames } from "../providers/key-names.ts";
 import { maskData, maskEvent } from "../runlog/mask-event.ts";
 import { createMask, type Mask, type StreamMask } from "../runlog/redact.ts";
+import { serverSecrets } from "./plan-servers.ts";
 import type { StartOptions } from "./run-options.ts";
 
 /** What must never be written, of one run. */
@@ -19,7 +20,7 @@ export type Maskable = Pick<StartOptions, "plan" | "inputs" | "secrets" | "env" 
 
 export function createMasking(options: Maskable): Masking {
   const keys = keyNames(options);
-  const toMask = secretsToMask(options, keys);
+  const toMask = secretsToMask(options, [...keys, ...serverSecrets(options.plan)]);
   return { mask: createMask(toMask), hasSecrets: toMask.length > 0, keys };
 }
 

@@ -53,7 +53,7 @@ export async function permit({ agent, call, cwd = process.cwd(), ...request }: P
 }
 
 /** An agent by its name or file is asked about as the one step of a workflow. */
-function sourceOf(agent: string): { readonly file: string; readonly stdin?: Uint8Array } {
+export function sourceOf(agent: string): { readonly file: string; readonly stdin?: Uint8Array } {
   const isWorkflow = /\.ya?ml$/.test(agent) && !/(?:^|\/)agents\//.test(agent);
   if (isWorkflow || agent === "-") return { file: agent };
   const text = `name: permit\nsteps: { agent: { agent: ${JSON.stringify(agent)}, prompt: "-" } }\n`;
@@ -98,7 +98,7 @@ function readCall(text: string): Result<{ readonly tool: string; readonly args: 
 }
 
 /** Every step that runs an agent, in the order of the file, sub-workflows where they are called. */
-function* agentSteps(
+export function* agentSteps(
   scope: Scope,
   plan: Plan,
   around: string,

@@ -81,7 +81,7 @@ export function createRights(options: RightsOptions): Result<RunPermissions, str
       const granted = rightsOf(attempt, { plan, permissions, config: options.config });
       const launch = sandboxOf(agent, options.config) === "off" ? undefined : sandboxes.get(granted.network);
       const rights = { ...granted, ...(launch && { launch }) };
-      const judge = sterner(rights.judge, agent);
+      const judge = answered(sterner(rights.judge, agent));
       if (asker === undefined) return { ...rights, judge };
       return { ...rights, judge: (call) => judgeAsking(call, { judge, rights, asker, attempt, inTurn }) };
     },
@@ -169,6 +169,19 @@ function sterner(judge: Judge, agent: Agent | undefined): Judge {
     const isFree = approval === "sensitive" && harmless.has(call.tool);
     if (verdict.decision !== "allow" || isFree || layer === "command line" || layer === "approved") return verdict;
     return { ...verdict, decision: "ask", rule: { text: `approval: ${approval}`, layer: "agent" } };
+  };
+}
+
+/** What hooks have to say: they may want a person asked, and answer for one, but never where this machine's rules ask. */
+function answered(judge: Judge): Judge {
+  return async (call) => {
+    const first = await judge(call);
+    const rule = { text: "a hook", layer: "hook" };
+    const verdict: Verdict = first.decision === "allow" && call.asks === true ? { ...first, decision: "ask", rule } : first;
+    if (verdict.decision !== "ask" || call.answer === undefined) return verdict;
+    const answer = await call.answer();
+    if (answer === undefined || (answer === "allow" && verdict.rule.layer === "managed")) return verdict;
+    return { ...verdict, decision: answer, rule };
   };
 }
 

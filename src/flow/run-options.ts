@@ -6,6 +6,7 @@ import type { Plan } from "../model/plan.ts";
 import type { Asker } from "../model/ports.ts";
 import type { Spending } from "../model/spending.ts";
 import type { Approvals } from "../steps/approvals.ts";
+import type { Setting } from "./config.ts";
 import type { Models } from "./models.ts";
 import type { RunPermissions } from "./rights.ts";
 import type { Supervision } from "./supervision.ts";
@@ -24,6 +25,8 @@ export interface StartOptions {
   readonly supervision: Supervision;
   /** What agents may do; absent where there are none. */
   readonly permissions: RunPermissions | undefined;
+  /** Hooks of the configuration, the weakest layer first. */
+  readonly hooks: readonly Setting<JsonObject>[];
   /** The file of replies that stands for every model, as it was given. */
   readonly script: string | undefined;
   /** The log whose replies stand for every model; absolute. */

@@ -23,6 +23,7 @@ import { createFingerprint } from "./fingerprint.ts";
 import { type Masking, maskedFailure } from "./masking.ts";
 import { loadHashFiles } from "./hash-files.ts";
 import { readInstructions } from "./instructions.ts";
+import { readSkills } from "./skills.ts";
 import type { StartOptions } from "./run-options.ts";
 import { type Course, openSite, type Site } from "./site.ts";
 import { version } from "./version.ts";
@@ -127,8 +128,9 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
   // Nothing of a run that died may go on beside the one that takes its place.
   if (before !== undefined) await marks.reap();
   const instructions = readInstructions(plan, options.cwd, options.workspace);
-  const { execute, waiting, close } = createExecute({ ...site, options, instructions, run, before });
-  const cached = { ...options, plan: instructions.plan };
+  const skills = await readSkills(instructions.plan, options);
+  const { execute, waiting, close } = createExecute({ ...site, options, instructions, skills, run, before });
+  const cached = { ...options, plan: skills.plan };
   const result = await runPlan({
     plan,
     inputs: options.inputs,
@@ -136,7 +138,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
     run: { id: run, started: began },
     execute,
     retriable: (step) => retriedKinds.has(step.kind),
-    fingerprint: createFingerprint(instructions.plan, masking.hasSecrets ? masking.mask.mask : undefined),
+    fingerprint: createFingerprint(skills.plan, masking.hasSecrets ? masking.mask.mask : undefined),
     ...(before && { past: before.past }),
     ...(usesCache(plan) && { cache: await openCache(cached, { run, masking, emit }) }),
     spent: (path) => spending.within(path),

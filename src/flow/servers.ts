@@ -24,7 +24,8 @@ import { err, ok, type Result } from "../model/result.ts";
 import { stepEnvironment } from "../process/environment.ts";
 import { maskData } from "../runlog/mask-event.ts";
 import { systemClock } from "./clock.ts";
-import type { ExecuteSource } from "./execute.ts";
+import type { StartOptions } from "./run-options.ts";
+import type { Site } from "./site.ts";
 import { version } from "./version.ts";
 
 /** The tools of a step's MCP servers, until it is over. */
@@ -53,7 +54,9 @@ export function projectPins(workspace: string): Result<Pins, string> {
   return pins.ok ? pins : err(`${lockName} cannot be used: ${pins.error}`);
 }
 
-type Source = Pick<ExecuteSource, "options" | "masking" | "marks" | "emit">;
+interface Source extends Pick<Site, "masking" | "marks" | "emit"> {
+  readonly options: StartOptions;
+}
 
 export function createServers(source: Source): Servers {
   const { workspace } = source.options;
@@ -184,7 +187,7 @@ function unavailable(name: string, why: string, spec: ServerSpec | undefined): F
 }
 
 /** Whether its list of tools is pinned. The error says what is not as it was. */
-function pinnedAs(server: Server, { tools }: Connection, { pins }: Setting): Result<boolean, string> {
+function pinnedAs(server: Server, { tools }: Connection, { pins, options }: Setting): Result<boolean, string> {
   const known = pins();
   if (!known.ok) return known;
   const key = pinKey(server);
@@ -192,7 +195,7 @@ function pinnedAs(server: Server, { tools }: Connection, { pins }: Setting): Res
   const change = pin && changeOf(pin, pinOf(tools));
   if (change === undefined) return ok(pin !== undefined);
   return err(
-    `the MCP server \`${server.name}\` does not offer what ${lockName} says: ${change}. Look at it with \`flow mcp list\`, and accept it with \`flow mcp lock --server ${server.name}\``,
+    `the MCP server \`${server.name}\` does not offer what ${lockName} says: ${change}. Look at it with \`flow mcp list ${options.plan.root}\`, and accept it with \`flow mcp lock ${options.plan.root} --server ${server.name}\``,
   );
 }
 

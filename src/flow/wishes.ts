@@ -26,5 +26,9 @@ export async function configIn(place: ConfigPlace): Promise<Result<Config | unde
   const config = await readConfig(place);
   if (config.ok) return config;
   const [first] = config.error.diagnostics;
-  return err(first ? `${first.at.file}:${first.at.line}:${first.at.column} ${first.message}` : "the configuration cannot be read");
+  return err(
+    first
+      ? `${first.at.file}:${first.at.line}:${first.at.column} ${first.message}`
+      : "the configuration cannot be read",
+  );
 }

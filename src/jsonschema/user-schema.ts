@@ -26,9 +26,9 @@ export const formats = [
   "relative-json-pointer",
 ] as const;
 
-const mapsOfSchemas = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
-const listsOfSchemas = ["allOf", "anyOf", "oneOf", "prefixItems"];
-const singleSchemas = [
+export const mapsOfSchemas: readonly string[] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+export const listsOfSchemas: readonly string[] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+export const singleSchemas: readonly string[] = [
   "items",
   "contains",
   "additionalProperties",
@@ -40,7 +40,7 @@ const singleSchemas = [
   "then",
   "else",
 ];
-const plainKeywords = [
+export const plainKeywords: readonly string[] = [
   ..."type enum const default description title examples format pattern required dependentRequired".split(" "),
   ..."minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength uniqueItems".split(" "),
   ..."minItems maxItems minContains maxContains minProperties maxProperties deprecated readOnly writeOnly".split(" "),

@@ -6,6 +6,7 @@ export function parseDuration(text: string): number | undefined {
   const match = /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,12})ms)?$/.exec(text.trim());
   if (!match) return undefined;
   const [days, hours, minutes, seconds, milliseconds] = match.slice(1, 6).map((part) => Number(part ?? 0));
-  const total = ((((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60 + (seconds ?? 0)) * 1000 + (milliseconds ?? 0);
+  const total =
+    ((((days ?? 0) * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60 + (seconds ?? 0)) * 1000 + (milliseconds ?? 0);
   return total > 0 ? total : undefined;
 }

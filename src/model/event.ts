@@ -1,3 +1,4 @@
+import type { HookEvent as HookMomentName } from "./hooks.ts";
 import type { Diagnostic } from "./diagnostic.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { AgentOutcome, Message, StopReason, Usage } from "./message.ts";
@@ -12,7 +13,9 @@ export type Event =
   | RunEvent
   | StepEvent
   | ApprovalEvent
+  | ServerEvent
   | AgentEvent
+  | HookFinished
   | { readonly type: "diagnostic"; readonly diagnostic: Diagnostic };
 
 /** What the log adds to an event: `seq` counts from 1 without gaps, `time` is RFC 3339 with milliseconds. */
@@ -150,7 +153,16 @@ export interface Fingerprint {
 }
 
 /** Why an execution that is in the log runs again. `uncertain`: it was running when the run died; `waiting`: it waited for an answer. */
-export type Again = "from" | "uncertain" | "waiting" | "undone" | "failed" | "cancelled" | "definition" | "given" | "needs";
+export type Again =
+  | "from"
+  | "uncertain"
+  | "waiting"
+  | "undone"
+  | "failed"
+  | "cancelled"
+  | "definition"
+  | "given"
+  | "needs";
 
 /** Why there are no outputs to reuse; `changed` names what differs from the last execution that was kept, `than`. */
 export interface CacheMiss {
@@ -229,6 +241,36 @@ export type StepEvent =
       readonly error?: Failure;
       readonly duration: number;
     };
+
+/** `step` is the one that needed the server first. */
+export type ServerEvent =
+  /** An MCP server has answered and offers so many tools; `pinned`: they are those of `flow.lock`. */
+  | {
+      readonly type: "mcp.started";
+      readonly step: string;
+      readonly server: string;
+      readonly offers: number;
+      readonly pinned: boolean;
+      readonly duration: number;
+    }
+  /** Something about an MCP server that a person should know. */
+  | { readonly type: "mcp.warning"; readonly step: string; readonly server: string; readonly note: string };
+
+/** A command that was told of a moment has ended; `agentRun` is null where none is the matter. */
+export interface HookFinished {
+  readonly type: "hook.finished";
+  readonly step: string;
+  readonly agentRun: string | null;
+  readonly event: HookMomentName;
+  readonly command: string;
+  /** Where it is written. */
+  readonly from: string;
+  /** `broken`: it could not be asked. `failed`: an exit code that blocks nothing. */
+  readonly status: "passed" | "blocked" | "failed" | "broken";
+  /** Its reason, or what it printed. */
+  readonly text: string;
+  readonly duration: number;
+}
 
 /** Tokens of a conversation: measured before, estimated after; `limit` is what fits, null where the window is unknown. */
 export interface ContextTokens {

@@ -118,6 +118,7 @@ export type Body =
       readonly check?: Check;
       readonly permissions?: RuleData;
       readonly overrides: Data;
+      readonly mcp?: StepServers;
     }
   | {
       readonly kind: "run";
@@ -125,11 +126,28 @@ export type Body =
       readonly shell: string;
       readonly output?: Data;
     }
-  | { readonly kind: "tool"; readonly tool: string; readonly output?: Data }
+  | { readonly kind: "tool"; readonly tool: string; readonly output?: Data; readonly mcp?: StepServers }
   | { readonly kind: "workflow" }
   | { readonly kind: "steps" }
   | { readonly kind: "approve"; readonly form?: Data }
   | { readonly kind: "set" };
+
+/** The MCP servers of a step; their definitions are among its `inputs`, below `mcp`, by their names. */
+export interface StepServers {
+  readonly servers: readonly Server[];
+  /** Names of the step's own `env`: these outweigh what a definition says. */
+  readonly env: readonly string[];
+}
+
+export interface Server {
+  readonly name: string;
+  /** What defines it: a file by its path in the workspace, or an agent's key. */
+  readonly file: string;
+  /** It ends with the step, and no other step is given the same one. */
+  readonly own: boolean;
+  /** `${VAR}` in its definition stands for a variable of the environment flow runs in. */
+  readonly expands: boolean;
+}
 
 export interface Check {
   readonly script: string;
@@ -213,6 +231,8 @@ export interface Data {
 
 /** Permission rules as written, after the schema check. */
 export interface RuleData extends Data {
+  /** They may take away and never give, whatever they say. */
+  readonly narrows?: true;
   /** `lines`: the line of each rule, by its place in the block (`Bash`, `Bash/git *`, `deny/0`). */
   readonly at: { readonly file: string; readonly lines: { readonly [place: string]: number } };
 }

@@ -278,6 +278,8 @@ export interface ToolCall {
   readonly seen?: Map<string, string>;
   /** The sandbox its commands are started in. */
   readonly launch?: { readonly prefix: readonly string[] };
+  /** From now on the agent may do no more than these rules say, each `Tool` or `Tool(pattern)`, and its own list. */
+  readonly narrow?: (rules: readonly string[]) => void;
 }
 
 /** What the rules say of one tool call. */
@@ -290,7 +292,16 @@ export interface Verdict {
 }
 
 /** Judges a tool call before it runs. Never throws. */
-export type Judge = (call: { readonly tool: string; readonly args: JsonObject }) => Promise<Verdict>;
+export type Judge = (call: JudgedCall) => Promise<Verdict>;
+
+export interface JudgedCall {
+  readonly tool: string;
+  readonly args: JsonObject;
+  /** Somebody wants a person to be asked, also where the rules allow it. */
+  readonly asks?: boolean;
+  /** Who may answer for a person where the rules ask; undefined: that is left to them. */
+  readonly answer?: () => Promise<"allow" | "deny" | undefined>;
+}
 
 /** What one agent run may do. */
 export interface Rights {
@@ -299,6 +310,8 @@ export interface Rights {
   reach(tool: string): Verdict["decision"];
   /** Whether a file, by its path from the workspace, may be shown. */
   mayRead(path: string): boolean;
+  /** Takes away what these rules, each `Tool` or `Tool(pattern)`, do not speak of. Gives nothing. */
+  narrow?(rules: readonly string[]): void;
   /** The sandbox its commands are started in; absent: none. */
   readonly launch?: { readonly prefix: readonly string[] };
 }

@@ -28,7 +28,7 @@ function lastOf(rules: readonly Rule[], end: number, request: Request): Rule | u
     if (within === undefined || rule.decision === "deny") return rule;
     const start = rules.findIndex((other) => other.within === within);
     const below = lastOf(rules, start, request);
-    return below === undefined || isPreset(below) ? rule : strictest(below, rule);
+    return below === undefined || (isPreset(below) && within.narrows !== true) ? rule : strictest(below, rule);
   }
   return undefined;
 }

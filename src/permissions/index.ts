@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import { isJsonObject, type Json } from "../model/json.ts";
 import type { Judge, Rights } from "../model/ports.ts";
 import { type Result, err, ok } from "../model/result.ts";
 import { createJudge, createReadable, intersect } from "./judge.ts";
@@ -47,6 +48,7 @@ export interface AgentRights extends Rights {
   readonly network: boolean;
   /** Permits these rules from now on. */
   approve(rules: readonly string[]): void;
+  narrow(rules: readonly string[]): void;
 }
 
 /** Puts the layers of a run in order. The error is a rule of the command line that is none. */
@@ -96,12 +98,28 @@ export function createPermissions(options: PermissionOptions): Result<Permission
           parent?.approve(texts);
           approve(texts);
         },
+        narrow(texts) {
+          rules = inOrder([...rules, ...read(narrowingBlock(texts))]);
+        },
       };
       return rights;
     },
-    managed: managed.length === 0 ? undefined : createJudge({ rules: [everything, ...managed], place, isSecret, onHit }),
+    managed:
+      managed.length === 0 ? undefined : createJudge({ rules: [everything, ...managed], place, isSecret, onHit }),
     hits: () => [...counted.values()].filter(({ rule }) => rule.layer !== "default" && rule.layer !== "profile"),
   });
+}
+
+/** Only what is named, and what changes nothing; as much of it as was allowed before. */
+function narrowingBlock(texts: readonly string[]): Block {
+  const permissions: { [tool: string]: Json } = { "*": "deny", Skill: "allow", TodoWrite: "allow" };
+  for (const { tool, pattern } of texts.flatMap((text) => splitRule(text) ?? [])) {
+    const before = Object.hasOwn(permissions, tool) ? permissions[tool] : undefined;
+    const patterns = isJsonObject(before) ? before : { "*": "deny" };
+    if (pattern === undefined) permissions[tool] = "allow";
+    else if (before !== "allow") permissions[tool] = { ...patterns, [pattern]: "allow" };
+  }
+  return { layer: "step", permissions, bounded: true, narrows: true, file: "allowed-tools of a skill" };
 }
 
 /** What is wrong with a block that was written, without putting it to use. */

@@ -5,7 +5,7 @@ import { gap, secretMark, spelledMark, type Symbols, symbolsOf, unknown } from "
 import { type Place, type Resolved, resolvePath } from "./place.ts";
 import { commandSymbols, readingsOf } from "./readings.ts";
 import { compareDecisions, type Decision, type Request, type Rule } from "./rule.ts";
-import { type Deed, readScript } from "./script.ts";
+import { type Deed, readScript, type Unbash } from "./script.ts";
 import { pathText, subjectKind, urlSymbols } from "./subjects.ts";
 import { commandText, isHarmless, type IsSecret } from "./words.ts";
 
@@ -86,7 +86,9 @@ function findPath(tool: string, { asked, real }: Resolved, options: JudgeOptions
   const { place, isSecret } = options;
   const toAllow = `${tool}(${pathText(real ?? asked, place)})`;
   if (real === undefined) return byBuiltIn("a link that leads nowhere");
-  const inside = [asked, real].map((it) => (it.startsWith(`${place.workspace}/`) ? it.slice(place.workspace.length + 1) : it));
+  const inside = [asked, real].map((it) =>
+    it.startsWith(`${place.workspace}/`) ? it.slice(place.workspace.length + 1) : it,
+  );
   if (inside.some((it) => isSecret(it.replace(/^\//, "")))) return byBuiltIn("files that hold credentials");
   const spellings = [...new Set([asked, asked.toLowerCase(), real.toLowerCase()])].filter((it) => it !== real);
   return found({ tool, text: symbolsOf(real), readings: spellings.map(symbolsOf) }, toAllow, options);
@@ -116,7 +118,7 @@ async function judgeCommand(tool: string, command: string, options: JudgeOptions
   );
 }
 
-type Shell = JudgeOptions & { readonly unbash: typeof import("unbash") };
+type Shell = JudgeOptions & { readonly unbash: Unbash };
 
 function judgeDeed(tool: string, deed: Extract<Deed, { type: "command" }>, options: Shell): Finding {
   const begin = deed.words.findIndex(({ text }) => text === undefined || !isHarmless(text));

@@ -20,6 +20,8 @@ export interface Block {
   readonly permissions: Json;
   /** What it says widens nothing that is written below it: whoever calls an agent or a workflow has the last word. */
   readonly bounded?: boolean;
+  /** With `bounded`: it does not even widen what holds where nothing is written. */
+  readonly narrows?: boolean;
   readonly file?: string;
   /** The line of a rule by its place in the block: `Bash`, `Bash/git *`, `deny/0`. */
   readonly lines?: { readonly [place: string]: number };
@@ -168,7 +170,7 @@ function namedTools(name: string, { tools, canonical }: Vocabulary): Named {
   if (/[*?]/.test(name)) {
     const wildcards = wildcardsOf(name);
     const concerns = (tool: string): boolean => covers(wildcards, symbolsOf(tool));
-    return { tools: tools.filter(concerns), foreign: name.startsWith("mcp__") || /^\*/.test(name), concerns };
+    return { tools: tools.filter(concerns), foreign: name.startsWith("mcp__") || name.startsWith("*"), concerns };
   }
   // A server's name alone speaks of all its tools.
   if (name.startsWith("mcp__")) {

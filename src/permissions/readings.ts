@@ -1,5 +1,5 @@
 import { unknown } from "./pattern.ts";
-import { type Deed, readScript } from "./script.ts";
+import { type Deed, readScript, type Unbash } from "./script.ts";
 import { joinWords, type ShellWord } from "./shell-word.ts";
 import { isAssignment, type IsSecret, Marker } from "./words.ts";
 
@@ -27,7 +27,7 @@ function spellingOf({ text, symbols }: ShellWord): string {
 }
 
 /** Everything a command may come to that is not written as a command of its own. */
-export function readingsOf(words: readonly ShellWord[], unbash: typeof import("unbash"), depth = 0): number[][] {
+export function readingsOf(words: readonly ShellWord[], unbash: Unbash, depth = 0): number[][] {
   const start = words.findIndex((word) => !isAssignment(spellingOf(word)));
   const command = words.slice(Math.max(0, start), start + longest);
   const program = command[0]?.text;
@@ -61,7 +61,7 @@ function scriptsOf(name: string, command: readonly ShellWord[]): (string | undef
   return args.flatMap(({ text }, at) => (text !== undefined && /^-[a-z]*c$/.test(text) ? [args[at + 1]?.text] : []));
 }
 
-function commandsIn(script: string, unbash: typeof import("unbash")): Extract<Deed, { type: "command" }>[] {
+function commandsIn(script: string, unbash: Unbash): Extract<Deed, { type: "command" }>[] {
   const deeds = readScript(script, unbash);
   return deeds.ok ? deeds.value.filter((deed) => deed.type === "command") : [];
 }

@@ -33,7 +33,7 @@ export interface Rule {
   /** Nothing that stands elsewhere outweighs it. */
   readonly final: boolean;
   /** Set on rules of a block that widens nothing that blocks below it say; the same object for all rules of the block. */
-  readonly within?: object;
+  readonly within?: { readonly narrows?: boolean };
 }
 
 /** What a rule is held against: one tool, and what the call is about in one or more spellings. */

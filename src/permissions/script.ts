@@ -1,4 +1,5 @@
-import type { Assignment, Redirection, SyntaxNode, Word, WordPart } from "unbash";
+import type * as Parser from "unbash";
+import type { Assignment, Redirection, SyntaxNode, Word } from "unbash";
 import { type Result, err, ok } from "../model/result.ts";
 import { readWord, type ShellWord } from "./shell-word.ts";
 
@@ -14,7 +15,8 @@ export type Deed =
 const longest = 64 * 1024;
 const most = 500;
 
-type Unbash = typeof import("unbash");
+/** The parser, handed in so that only runs that judge a command load it. */
+export type Unbash = Pick<typeof Parser, "parse" | "forEachChild">;
 
 /** Everything a bash script would do, nested substitutions and all. The error says why it cannot be told. */
 export function readScript(text: string, { parse, forEachChild }: Unbash): Result<readonly Deed[], string> {
@@ -101,51 +103,63 @@ class Reader {
 
 const movers = new Set(["cd", "pushd", "popd", "eval", "source", ".", "exec", "builtin", "command"]);
 
+/** Nodes that do nothing beside what the commands and redirections in them do. */
+const plain = new Set<SyntaxNode["type"]>([
+  "Script",
+  "Statement",
+  "CompoundList",
+  "Pipeline",
+  "AndOr",
+  "Negation",
+  "Time",
+  "Command",
+  "Word",
+  "If",
+  "Elif",
+  "While",
+  "Subshell",
+  "BraceGroup",
+  "Redirected",
+  "Case",
+  "CaseItem",
+  "Redirect",
+  "HereDoc",
+  "HereDocDelimiter",
+  "HereDocBody",
+  "HereString",
+  "FileDescriptor",
+  "Literal",
+  "Glob",
+  "SingleQuoted",
+  "DoubleQuoted",
+  "AnsiCQuoted",
+  "SimpleExpansion",
+  "CommandExpansion",
+  "ProcessSubstitution",
+  "BraceExpansion",
+  "ExtendedGlob",
+  "Remove",
+  "Replace",
+  "CaseModification",
+  "TestCommand",
+  "TestLogical",
+  "TestNot",
+  "TestGroup",
+  // Before a command, or an argument of one, it is a word that a rule has to spell.
+  "Assignment",
+  // Judged by the text of the whole calculation.
+  "ArithmeticBinary",
+  "ArithmeticUnary",
+  "ArithmeticTernary",
+  "ArithmeticGroup",
+  "ArithmeticWord",
+  "ArithmeticCommandExpansion",
+]);
+
 /** Why a node is more than what rules for single commands can answer for; undefined when it is not. */
 function constructOf(node: SyntaxNode): string | undefined {
+  if (plain.has(node.type)) return undefined;
   switch (node.type) {
-    case "Script":
-    case "Statement":
-    case "CompoundList":
-    case "Pipeline":
-    case "AndOr":
-    case "Negation":
-    case "Time":
-    case "Command":
-    case "Word":
-    case "If":
-    case "Elif":
-    case "While":
-    case "Subshell":
-    case "BraceGroup":
-    case "Redirected":
-    case "Case":
-    case "CaseItem":
-    case "Redirect":
-    case "HereDoc":
-    case "HereDocDelimiter":
-    case "HereDocBody":
-    case "HereString":
-    case "FileDescriptor":
-    case "Literal":
-    case "Glob":
-    case "SingleQuoted":
-    case "DoubleQuoted":
-    case "AnsiCQuoted":
-    case "SimpleExpansion":
-    case "CommandExpansion":
-    case "ProcessSubstitution":
-    case "BraceExpansion":
-    case "ExtendedGlob":
-    case "Remove":
-    case "Replace":
-    case "CaseModification":
-      return undefined;
-    case "TestCommand":
-    case "TestLogical":
-    case "TestNot":
-    case "TestGroup":
-      return undefined;
     case "TestUnary":
       return plainUnary.has(node.operator) ? undefined : `\`[[ ${node.operator} ]]\``;
     case "TestBinary":
@@ -157,21 +171,9 @@ function constructOf(node: SyntaxNode): string | undefined {
     case "Default":
       return node.operator.includes("=") ? "an expansion that assigns" : undefined;
     case "Slice":
-      return isNumber(node.offset) && (node.length === undefined || isNumber(node.length))
-        ? undefined
-        : "an expansion that calculates";
+      return [node.offset, node.length].every(isNumber) ? undefined : "an expansion that calculates";
     case "ArithmeticExpansion":
       return /^\$\(\([\d\s+\-*/%()]*\)\)$/.test(node.text) ? undefined : "a calculation";
-    case "ArithmeticBinary":
-    case "ArithmeticUnary":
-    case "ArithmeticTernary":
-    case "ArithmeticGroup":
-    case "ArithmeticWord":
-    case "ArithmeticCommandExpansion":
-      return undefined;
-    case "Assignment":
-      // Before a command, or an argument of one, it is a word that a rule has to spell.
-      return undefined;
     default:
       return constructNames[node.type] ?? `\`${node.type}\``;
   }
@@ -197,8 +199,7 @@ function isHarmlessVariable(name: string): boolean {
   return /^[a-z][a-z0-9]*$/.test(name);
 }
 
-function isNumber(word: Word): boolean {
-  return /^\s*-?\d+\s*$/.test(word.text);
+/** An absent word is the whole rest. */
+function isNumber(word: Word | undefined): boolean {
+  return word === undefined || /^\s*-?\d+\s*$/.test(word.text);
 }
-
-export type { Word, WordPart };

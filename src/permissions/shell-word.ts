@@ -20,7 +20,8 @@ export function readWord(word: Word | Assignment): ShellWord {
 /** `NAME=value`, before a command or among its arguments; the value never becomes several words. */
 function readAssignment({ name, append, index, value }: Assignment): ShellWord {
   const head = symbolsOf(`${name}${append === true ? "+" : ""}=`);
-  if (index !== undefined || value.type !== "Word") return { text: undefined, symbols: [...head, unknown], splits: false };
+  if (index !== undefined || value.type !== "Word")
+    return { text: undefined, symbols: [...head, unknown], splits: false };
   const { text, symbols } = assemble(piecesOf(value));
   const whole = text === undefined ? undefined : `${name}${append === true ? "+" : ""}=${text}`;
   return { text: whole, symbols: [...head, ...symbols], splits: false };
@@ -63,7 +64,9 @@ function pieceOf(part: WordPart): Piece[] {
 }
 
 /** Words in a row with `gap` between them. Behind one that may vanish there is none: nothing can count on it. */
-export function joinWords(words: readonly { readonly symbols: readonly number[]; readonly splits: boolean }[]): number[] {
+export function joinWords(
+  words: readonly { readonly symbols: readonly number[]; readonly splits: boolean }[],
+): number[] {
   return words.flatMap(({ symbols, splits }, index) => {
     const isLast = index === words.length - 1;
     return isLast || splits ? [...symbols] : [...symbols, gap];

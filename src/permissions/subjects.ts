@@ -57,7 +57,10 @@ function withoutFolders(text: string): string[] {
   let forms = [""];
   for (const [index, part] of text.split(/(?:(?<=^|\/)\*\*\/)/).entries()) {
     if (index === 0) forms = [part];
-    else forms = forms.flatMap((form) => (forms.length < mostForms ? [form + part, `${form}*/${part}`] : [`${form}*/${part}`]));
+    else
+      forms = forms.flatMap((form) =>
+        forms.length < mostForms ? [form + part, `${form}*/${part}`] : [`${form}*/${part}`],
+      );
   }
   return forms;
 }

@@ -43,7 +43,9 @@ const writers = new Set(["printf", "test", "["]);
 /** `.env`, `--file=.env`, `HEAD:.env`, `@.env`, `-i.env`: a word is taken apart where a path may begin in it. */
 function namesSecret(word: string, isSecret: IsSecret): boolean {
   const pieces = [word, ...word.split(/[=:,@]/), ...(/^-[A-Za-z]./.test(word) ? [word.slice(2)] : [])];
-  return pieces.some((piece) => piece !== "" && isSecret(piece.replace(/^(?:\.?\/)+/, "").replaceAll(/\/\.?(?=\/)/g, "")));
+  return pieces.some(
+    (piece) => piece !== "" && isSecret(piece.replace(/^(?:\.?\/)+/, "").replaceAll(/\/\.?(?=\/)/g, "")),
+  );
 }
 
 interface PatternWord {

@@ -44,7 +44,14 @@ function sandboxArguments({ workspace, home, network, isSecret }: SandboxOptions
     ...fixed.flatMap((name) => ["--ro-bind-try", join(workspace, name), join(workspace, name)]),
     ...secretsIn(workspace, isSecret).map((name) => ["--ro-bind", "/dev/null", join(workspace, name)]),
   ];
-  const kernel = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--new-session", "--die-with-parent"];
+  const kernel = [
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--new-session",
+    "--die-with-parent",
+  ];
   return [...places.flat(), ...kernel, "--cap-drop", "ALL", ...(network ? [] : ["--unshare-net"])];
 }
 

@@ -1,3 +1,4 @@
+import type { Anthropic } from "@anthropic-ai/sdk";
 import { longestDuration } from "../model/duration.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -8,7 +9,7 @@ import { messagesBody } from "./anthropic-request.ts";
 import { cutOff, type ReplyReader, streamReply } from "./call.ts";
 import { overWindow, type ServerOptions } from "./server.ts";
 import { estimateTokens, priced } from "./usage.ts";
-import type { Wire } from "./wire.ts";
+import { onWire, type Wire, wireFetch } from "./wire.ts";
 
 /** How often a server may pause one reply and be asked to go on. */
 const maxPauses = 8;
@@ -20,6 +21,8 @@ const maxPauses = 8;
 export function anthropicClient(options: ServerOptions): ModelClient {
   const { provider, facts, apiKey } = options;
   const headers = ["anthropic-version", ...(apiKey === undefined ? [] : ["authorization", "x-api-key"])];
+  let making: Promise<Anthropic> | undefined;
+  const client = (): Promise<Anthropic> => (making ??= createClient(options));
   return {
     provider,
     facts,
@@ -29,7 +32,7 @@ export function anthropicClient(options: ServerOptions): ModelClient {
       for (let pauses = 0; pauses <= maxPauses; pauses++) {
         const { body, warnings } = messagesBody(request, options, paused);
         if (pauses === 0) for (const message of warnings) yield { type: "warning", message };
-        const reader = new Reader({ options, request, body, events });
+        const reader = new Reader({ options, request, body, events, client });
         yield* streamReply({ options, signal, headers }, reader);
         if (!reader.isPaused) return;
         paused = events.pause();
@@ -40,11 +43,28 @@ export function anthropicClient(options: ServerOptions): ModelClient {
   };
 }
 
+/** Made once: it takes longer than a request. */
+async function createClient({ baseUrl, apiKey }: ServerOptions): Promise<Anthropic> {
+  const { Anthropic: Client } = await import("@anthropic-ai/sdk");
+  return new Client({
+    baseURL: baseUrl,
+    // The SDK fills whatever is left out from the environment; it must learn nothing from there.
+    apiKey: apiKey ?? "none",
+    authToken: null,
+    webhookKey: null,
+    fetch: wireFetch,
+    maxRetries: 0,
+    timeout: longestDuration,
+    logLevel: "off",
+  });
+}
+
 interface ReaderSetting {
   readonly options: ServerOptions;
   readonly request: ModelRequest;
   readonly body: JsonObject;
   readonly events: EventReader;
+  readonly client: () => Promise<Anthropic>;
 }
 
 class Reader implements ReplyReader {
@@ -56,21 +76,9 @@ class Reader implements ReplyReader {
   }
 
   async open(wire: Wire): Promise<AsyncIterable<unknown>> {
-    const { Anthropic } = await import("@anthropic-ai/sdk");
-    const { options, body } = this.#setting;
-    const client = new Anthropic({
-      baseURL: options.baseUrl,
-      // The SDK fills whatever is left out from the environment; it must learn nothing from there.
-      apiKey: options.apiKey ?? "none",
-      authToken: null,
-      webhookKey: null,
-      fetch: wire.fetch,
-      maxRetries: 0,
-      timeout: longestDuration,
-      logLevel: "off",
-    });
-    const call = { body, stream: true, signal: wire.signal } as const;
-    return client.post<AsyncIterable<JsonObject>>("/v1/messages", call);
+    const { body, client } = this.#setting;
+    const call = { body, stream: true, signal: wire.signal, fetchOptions: onWire(wire) } as const;
+    return (await client()).post<AsyncIterable<JsonObject>>("/v1/messages", call);
   }
 
   read(event: unknown): readonly ModelDelta[] {
@@ -81,10 +89,10 @@ class Reader implements ReplyReader {
     const { events, request, options } = this.#setting;
     const { usage, text } = events;
     // The final count of the output comes only at the end.
-    const isFinal = usage !== undefined && events.finish !== "";
+    if (usage !== undefined && events.finish !== "") return priced(usage, options.facts, false);
     const estimated = estimateTokens(request, text);
     const partial = usage === undefined ? estimated : { ...usage, output: Math.max(usage.output, estimated.output) };
-    return priced(isFinal ? usage : partial, options.facts, !isFinal);
+    return priced(partial, options.facts, true);
   }
 
   end(): readonly ModelDelta[] {

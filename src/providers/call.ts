@@ -1,6 +1,7 @@
 import type { ModelDelta, ModelFailure } from "../model/ports.ts";
 import type { Usage } from "../model/message.ts";
 import { failureOf, type ErrorSetting } from "./error.ts";
+import { httpFetch } from "./http-fetch.ts";
 import { openWire, type Fetch, type Wire } from "./wire.ts";
 
 /** What a client of either protocol calls its server with. */
@@ -36,7 +37,7 @@ export async function* streamReply(
   reader: ReplyReader,
 ): AsyncGenerator<ModelDelta, void> {
   const idleTimeout = options.idleTimeout ?? defaultIdleTimeout;
-  const wire = openWire({ fetch: options.fetch ?? fetch, signal, idleTimeout, headers });
+  const wire = openWire({ fetch: options.fetch ?? httpFetch, signal, idleTimeout, headers });
   let begun = false;
   const failed = (failure: ModelFailure): ModelDelta => ({
     type: "failed",
@@ -46,7 +47,7 @@ export async function* streamReply(
   try {
     for await (const event of await reader.open(wire)) {
       begun = true;
-      yield* reader.read(event);
+      for (const delta of reader.read(event)) yield delta;
     }
     // The SDKs end an aborted stream as quietly as a whole one, so what was seen on the wire decides.
     const failure = interruption(wire, idleTimeout);

@@ -28,6 +28,10 @@ export class Limiter {
   /** Resolves when the call may begin: true, and it has to be given back by {@link leave}; false when it was aborted. */
   enter(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
+    if (this.#line.size === 0 && this.#running < this.#allowed && this.#pausedUntil <= this.#clock.monotonic()) {
+      this.#running++;
+      return Promise.resolve(true);
+    }
     return new Promise((resolve) => {
       const begin = (): void => {
         signal.removeEventListener("abort", give);

@@ -26,6 +26,18 @@ export interface WireOptions {
   readonly headers: readonly string[];
 }
 
+/** What an SDK's client gets as `fetchOptions` of one request, so that {@link wireFetch} uses this wire. */
+export function onWire(wire: Wire): object {
+  return { wire };
+}
+
+/** The `fetch` of a client that many calls share. */
+export const wireFetch: Fetch = (input, init) => {
+  if (init === undefined || !("wire" in init)) throw new Error("a model was called without its wire");
+  const { wire, ...rest } = init as RequestInit & { readonly wire: Wire };
+  return wire.fetch(input, rest);
+};
+
 /** Bytes of one event, which the SDKs keep until it ends, and of one reply; no honest server comes near. */
 export const maxEvent: number = 4 * 1024 * 1024;
 export const maxReply: number = 64 * 1024 * 1024;
@@ -35,27 +47,39 @@ const headerNames: readonly string[] = ["accept", "content-type", "user-agent"];
 
 export function openWire({ fetch, signal, idleTimeout, headers: allowed }: WireOptions): Wire {
   const closing = new AbortController();
-  const both = AbortSignal.any([signal, closing.signal]);
+  const onAbort = (): void => closing.abort(signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
   const lines = lineWatch();
   let broken: Interruption | undefined;
+  let ended = false;
   const breakOff = (why: Interruption): void => {
     broken ??= why;
     closing.abort();
   };
   const timer = setTimeout(() => breakOff("idle"), idleTimeout);
 
-  const watch = (body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> =>
-    body.pipeThrough(
-      new TransformStream({
-        transform(bytes: Uint8Array<ArrayBuffer>, stream) {
+  const watch = (body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> => {
+    const reader = body.getReader();
+    return new ReadableStream(
+      {
+        async pull(stream) {
+          const { done, value } = await reader.read();
+          if (done) {
+            ended = true;
+            return stream.close();
+          }
           timer.refresh();
-          const unreadable = lines.read(bytes);
-          if (unreadable === undefined) return stream.enqueue(bytes);
+          const unreadable = lines.read(value);
+          if (unreadable === undefined) return stream.enqueue(value);
           breakOff(unreadable);
           stream.error(new Error(unreadable));
         },
-      }),
+        cancel: (reason) => reader.cancel(reason),
+      },
+      { highWaterMark: 0 },
     );
+  };
 
   const watchedFetch: Fetch = async (input, init) => {
     const headers = new Headers();
@@ -74,12 +98,13 @@ export function openWire({ fetch, signal, idleTimeout, headers: allowed }: WireO
 
   return {
     fetch: watchedFetch,
-    signal: both,
+    signal: closing.signal,
     done: () => lines.done(),
     interrupted: () => broken ?? (signal.aborted ? "cancelled" : undefined),
     close() {
       clearTimeout(timer);
-      closing.abort();
+      signal.removeEventListener("abort", onAbort);
+      if (!ended) closing.abort();
     },
   };
 }
@@ -87,7 +112,7 @@ export function openWire({ fetch, signal, idleTimeout, headers: allowed }: WireO
 /** Follows the lines of a reply that comes in pieces of any size; only the start of each is kept. */
 function lineWatch(): { read(bytes: Uint8Array): Unreadable | undefined; done(): boolean } {
   const decoder = new TextDecoder("utf-8", { fatal: true });
-  const mark = /^data: ?\[DONE\]/;
+  const marks = ["data: [DONE]", "data:[DONE]"];
   const keep = "data: [DONE]".length;
   let start = "";
   let line = 0;
@@ -116,7 +141,7 @@ function lineWatch(): { read(bytes: Uint8Array): Unreadable | undefined; done():
         event += piece.length;
         if (event > maxEvent) return "long event";
         if (start.length < keep) start += piece.slice(0, keep);
-        done ||= mark.test(start);
+        done ||= marks.some((mark) => start.startsWith(mark));
       }
       return undefined;
     },

@@ -1,4 +1,15 @@
-import type { Again, AgentEvent, ApprovalEvent, CacheMiss, CountedRule, Event, RunEvent, StepEvent } from "../model/event.ts";
+import type {
+  Again,
+  AgentEvent,
+  ApprovalEvent,
+  CacheMiss,
+  CountedRule,
+  Event,
+  HookFinished,
+  RunEvent,
+  ServerEvent,
+  StepEvent,
+} from "../model/event.ts";
 import { addUsage, type Block, noUsage, type Usage } from "../model/message.ts";
 import type { Failure, SeenValue, SkipReason, StepOutcome } from "../model/outcome.ts";
 import { unreachable } from "../model/result.ts";
@@ -83,6 +94,12 @@ function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usag
     case "approval.requested":
     case "approval.given":
       return [[event.step, approvalText(event)]];
+    case "mcp.started":
+      return event.pinned && verbose < 1 ? [] : [[event.step, startedText(event)]];
+    case "hook.finished":
+      return event.status === "passed" && verbose < 1 ? [] : [[event.step, hookText(event)]];
+    case "mcp.warning":
+      return [[event.step, `warning mcp ${event.server}: ${text(event.note)}`]];
     case "context.compressed":
     case "guard":
     case "check.started":
@@ -124,7 +141,8 @@ function sayRun(event: RunEvent, verbose: number): Said[] {
   }
   if (event.type === "run.resumed") return sayResumed(event);
   if (event.type === "run.waiting") return [["run", `waits for an answer: ${event.steps.slice(0, 10).join(", ")}`]];
-  if (event.type === "permissions.counted") return verbose < 1 ? [] : event.rules.map((rule) => ["run", countText(rule)]);
+  if (event.type === "permissions.counted")
+    return verbose < 1 ? [] : event.rules.map((rule) => ["run", countText(rule)]);
   // A step has told its own failure.
   const why = event.error === undefined || event.error.step !== undefined ? "" : `: ${failureText(event.error)}`;
   return [["run", `${outcomeWord(event.outcome)} ${duration(event.duration)}${spent(event.usage)}${why}`]];
@@ -200,6 +218,11 @@ export function missText({ why, changed = [] }: CacheMiss): string {
     default:
       return unreachable(why);
   }
+}
+
+function startedText({ server, offers, pinned, duration: took }: Extract<ServerEvent, { type: "mcp.started" }>): string {
+  const note = pinned ? "" : "; its tools are not pinned (`flow mcp lock`)";
+  return `mcp ${server} started: ${offers} tool${offers === 1 ? "" : "s"} ${duration(took)}${note}`;
 }
 
 /** A question, or its answer and who gave it. */
@@ -304,7 +327,9 @@ function sayMind(event: MindEvent, verbose: number): Said[] {
       return [[step, `context ${event.how}: ${count(before)} → ${count(after)} tok`]];
     }
     case "guard":
-      return verbose < 1 && event.action === "hint" ? [] : [[step, `guard ${event.rule} ${event.action}: ${text(event.text)}`]];
+      return verbose < 1 && event.action === "hint"
+        ? []
+        : [[step, `guard ${event.rule} ${event.action}: ${text(event.text)}`]];
     case "check.started":
       return verbose < 1 ? [] : [[step, `check ${event.count}`]];
     case "check.finished":
@@ -319,17 +344,21 @@ function sayMind(event: MindEvent, verbose: number): Said[] {
 function countText({ rule, decision, layer, file, line, hits }: CountedRule): string {
   const place = file === undefined ? "" : ` ${file}${line === undefined ? "" : `:${line}`}`;
   const used = hits === 0 ? "was never used" : `decided ${hits === 1 ? "one call" : `${hits} calls`}`;
-  return `rule ${text(rule)} ${decision} (${layer}${place}) ${used}`;
+  return `rule ${text(rule)} ${text(decision)} (${text(`${layer}${place}`)}) ${used}`;
 }
 
 /** What was not allowed is said at once: it is what somebody has to change. */
+function hookText({ event, command, status, text: said }: HookFinished): string {
+  return `hook ${event} ${status}: ${text(command)}${said === "" ? "" : `: ${text(said)}`}`;
+}
+
 function judgedText(event: Extract<AgentEvent, { type: "permission.judged" }>): string {
   const { decision, name, rule, layer, file, line, toAllow = [] } = event;
   const place = file === undefined ? "" : ` ${file}${line === undefined ? "" : `:${line}`}`;
-  const source = `${text(rule)} (${layer}${place})`;
-  if (decision === "allow") return `${name} allowed by ${source}`;
+  const source = `${text(rule)} (${text(`${layer}${place}`)})`;
+  if (decision === "allow") return `${text(name)} allowed by ${source}`;
   const verdict = decision === "deny" ? "denied" : "needs approval, so denied,";
-  return `${name} ${verdict} by ${source}${toAllow.length === 0 ? "" : `; allow with ${toAllow.map(text).join(", ")}`}`;
+  return `${text(name)} ${verdict} by ${source}${toAllow.length === 0 ? "" : `; allow with ${toAllow.map(text).join(", ")}`}`;
 }
 
 function toolEnd(event: Extract<AgentEvent, { type: "tool.finished" }>): string {

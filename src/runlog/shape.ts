@@ -147,6 +147,7 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
   "tool.finished": has({ ...turn, name: isText, status: isText, text: orBlob(isText), duration: isNumber }),
   "context.compressed": has({ ...turn, how: isText, tokens: has({ before: isNumber, after: isNumber }) }),
   guard: has({ ...turn, rule: isText, action: isText, text: orBlob(isText) }),
+  "hook.finished": has({ step: isText, event: isText, command: isText, status: isText, text: orBlob(isText), duration: isNumber }),
   "check.started": has({ ...turn, count: isNumber }),
   "check.finished": has({ ...turn, count: isNumber, status: isText, text: orBlob(isText), duration: isNumber }),
   diagnostic: has({ diagnostic: has({ code: isText, severity: isText, message: isText, at: isSpan }) }),

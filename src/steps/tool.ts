@@ -2,11 +2,17 @@ import { isJsonObject, type Json, own } from "../model/json.ts";
 import type { Block } from "../model/message.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Body } from "../model/plan.ts";
-import type { Execute, Tool, ToolOutput } from "../model/ports.ts";
+import type { Attempt, Execute, Tool, ToolOutput } from "../model/ports.ts";
+import type { Result } from "../model/result.ts";
 
 export interface ToolOptions {
   /** Those the step at that path may call, by their canonical names. */
   readonly tools: (path: string) => Promise<readonly Tool[]>;
+  /** The tools of these names that MCP servers of the step have, until they are closed. */
+  readonly serve?: (
+    attempt: Attempt,
+    names: readonly string[],
+  ) => Promise<Result<{ readonly tools: readonly Tool[]; close(): Promise<void> }, Failure>>;
   /** Absolute; nothing outside is reachable. */
   readonly workspace: string;
   /** What is wrong with a value by a JSON Schema; empty when nothing is. */
@@ -17,20 +23,36 @@ type ToolBody = Extract<Body, { kind: "tool" }>;
 
 /** The kind `tool`: one call that the author of the workflow wrote, without a model. */
 export function createTool(options: ToolOptions): Execute {
-  return async ({ step, path, inputs, signal }) => {
+  return async (attempt) => {
+    const { step, path, signal } = attempt;
     const { body } = step;
     if (body.kind !== "tool") throw new Error(`a ${body.kind} step was given to tool`);
     if (signal.aborted) return { outcome: "cancelled" };
-    const tool = (await options.tools(path)).find(({ name }) => name === body.tool);
-    if (tool === undefined) return failure({ kind: "unavailable", message: `there is no tool \`${body.tool}\`` });
-    const args = own(inputs, "with") ?? {};
-    const problems = isJsonObject(args) ? await options.checkValue(tool.parameters, args) : ["it must be a map"];
-    if (!isJsonObject(args) || problems.length > 0)
-      return failure({ kind: "input", message: `\`with\` does not fit \`${tool.name}\`: ${problems.join("; ")}` });
-    const answer = await tool.run(args, { workspace: options.workspace, signal });
-    if (signal.aborted) return { outcome: "cancelled" };
-    return answer.ok ? conclude(answer.value, body, options) : failure({ kind: "tool_error", message: answer.error });
+    const served = body.mcp && (await options.serve?.(attempt, [body.tool]));
+    if (served?.ok === false) return signal.aborted ? { outcome: "cancelled" } : failure(served.error);
+    try {
+      const found = served?.value.tools ?? (await options.tools(path));
+      return await callTool(attempt, body, { ...options, found });
+    } finally {
+      await served?.value.close();
+    }
   };
+}
+
+async function callTool(
+  { inputs, signal }: Attempt,
+  body: ToolBody,
+  options: ToolOptions & { readonly found: readonly Tool[] },
+): Promise<StepResult> {
+  const tool = options.found.find(({ name }) => name === body.tool);
+  if (tool === undefined) return failure({ kind: "unavailable", message: `there is no tool \`${body.tool}\`` });
+  const args = own(inputs, "with") ?? {};
+  const problems = isJsonObject(args) ? await options.checkValue(tool.parameters, args) : ["it must be a map"];
+  if (!isJsonObject(args) || problems.length > 0)
+    return failure({ kind: "input", message: `\`with\` does not fit \`${tool.name}\`: ${problems.join("; ")}` });
+  const answer = await tool.run(args, { workspace: options.workspace, signal });
+  if (signal.aborted) return { outcome: "cancelled" };
+  return answer.ok ? conclude(answer.value, body, options) : failure({ kind: "tool_error", message: answer.error });
 }
 
 async function conclude(

@@ -62,7 +62,9 @@ async function run(args: JsonObject, call: ToolCall, programs: Programs): Promis
     case "spawn_failed":
       return err(ran.message);
     case "aborted":
-      return err(withLine(outputOf(ran), call.signal.aborted ? "[cancelled]" : `[ended after ${time} ms (\`timeout\`)]`));
+      return err(
+        withLine(outputOf(ran), call.signal.aborted ? "[cancelled]" : `[ended after ${time} ms (\`timeout\`)]`),
+      );
     case "signalled":
       return err(withLine(outputOf(ran), `[ended by ${ran.signal}]`));
     case "exited":

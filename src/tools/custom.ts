@@ -120,7 +120,8 @@ function textOf(item: Json, { args, options }: Called): Result<string, string> {
   if (!value.ok) return err(value.error.message);
   const text = typeof value.value === "string" ? value.value : value.value === null ? "" : JSON.stringify(value.value);
   if (text.includes("\0")) return err("an argument contains a NUL character");
-  if (Buffer.byteLength(text) > longestValue) return err("an argument is longer than 128 KiB; the program can read it from stdin");
+  if (Buffer.byteLength(text) > longestValue)
+    return err("an argument is longer than 128 KiB; the program can read it from stdin");
   return ok(text);
 }
 

@@ -28,7 +28,11 @@ export const editTool: Tool = {
     additionalProperties: false,
     properties: {
       file_path: { type: "string", minLength: 1, description: "Path of the file, absolute or from the workspace" },
-      old_string: { type: "string", minLength: 1, description: "The text to replace, with lines around that make it unique" },
+      old_string: {
+        type: "string",
+        minLength: 1,
+        description: "The text to replace, with lines around that make it unique",
+      },
       new_string: { type: "string", description: "The text to put in its place" },
       replace_all: { type: "boolean", description: "Replace every occurrence" },
     },
@@ -79,7 +83,8 @@ async function readWhole(path: string, call: ToolCall): Promise<Result<TextFile,
   try {
     const seen = call.seen?.get(place.real);
     if (call.seen !== undefined && seen === undefined) return err(`${shown(path)} was not read yet: Read it first`);
-    if (seen !== undefined && seen !== markOf(stats)) return err(`${shown(path)} has changed since it was read: Read it again`);
+    if (seen !== undefined && seen !== markOf(stats))
+      return err(`${shown(path)} has changed since it was read: Read it again`);
     if (stats.size > largest) return err(`${shown(path)} is larger than ${largest / 1024 / 1024} MiB`);
     const bytes = await handle.readFile();
     if (!isUtf8(bytes) || bytes.includes(0)) return err(`${shown(path)} is no UTF-8 text`);

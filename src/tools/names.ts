@@ -35,6 +35,7 @@ const onOffer: ReadonlySet<string> = new Set([
   "Bash",
   "WebFetch",
   "TodoWrite",
+  "Skill",
 ]);
 const teamTools = [
   "TeamCreate",

@@ -47,7 +47,8 @@ async function read(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput
   if (!opened.ok) return opened;
   const { handle, stats, place } = opened.value;
   try {
-    if (call.mayRead?.(place.relative) === false) return err(`${shown(path)} may not be read under the rules of this run`);
+    if (call.mayRead?.(place.relative) === false)
+      return err(`${shown(path)} may not be read under the rules of this run`);
     const binary = await whyBinary(handle);
     if (binary !== undefined)
       return err(`${shown(path)} ${binary} (${plural(stats.size, "byte")}); Read shows UTF-8 text only`);

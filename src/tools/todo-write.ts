@@ -26,7 +26,11 @@ export const todoWriteTool: Tool = {
           properties: {
             content: { type: "string", minLength: 1, maxLength: 2000, description: "What is to be done" },
             status: { type: "string", enum: states },
-            activeForm: { type: "string", maxLength: 2000, description: "The same while it is being done: Running tests" },
+            activeForm: {
+              type: "string",
+              maxLength: 2000,
+              description: "The same while it is being done: Running tests",
+            },
           },
         },
       },

@@ -1,5 +1,7 @@
-import { lookup } from "node:dns";
-import { isIP } from "node:net";
+import type { LookupAddress, LookupOptions } from "node:dns";
+import { lookup } from "node:dns/promises";
+import { isIP, type TcpSocketConnectOpts } from "node:net";
+import type { Dispatcher } from "undici";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool, ToolCall, ToolOutput } from "../model/ports.ts";
 import { type Result, err, ok } from "../model/result.ts";
@@ -36,7 +38,11 @@ const spec: Omit<Tool, "run"> = {
     additionalProperties: false,
     properties: {
       url: { type: "string", minLength: 1, maxLength: 4000, description: "The whole address" },
-      prompt: { type: "string", maxLength: 10_000, description: "What you look for; the text comes whole all the same" },
+      prompt: {
+        type: "string",
+        maxLength: 10_000,
+        description: "What you look for; the text comes whole all the same",
+      },
     },
   },
   aliases: { names: ["webfetch", "web_fetch"], parameters: { link: "url", format: "prompt" } },
@@ -49,7 +55,11 @@ export async function isPublic(address: string): Promise<boolean> {
   return ipaddr.process(address).range() === "unicast";
 }
 
-async function fetchPage(args: JsonObject, call: ToolCall, options: WebFetchOptions): Promise<Result<ToolOutput, string>> {
+async function fetchPage(
+  args: JsonObject,
+  call: ToolCall,
+  options: WebFetchOptions,
+): Promise<Result<ToolOutput, string>> {
   const first = addressOf(textArgument(args, "url") ?? "");
   if (!first.ok) return first;
   const timer = AbortSignal.timeout(longestTime);
@@ -64,7 +74,9 @@ async function fetchPage(args: JsonObject, call: ToolCall, options: WebFetchOpti
       if (page.value.type === "text") return answer(page.value.text);
       const { target } = page.value;
       if (target.hostname !== url.hostname)
-        return answer(`[${shown(url.href)} leads to another host: ${target.href} — call WebFetch with it if you want it]`);
+        return answer(
+          `[${shown(url.href)} leads to another host: ${target.href} — call WebFetch with it if you want it]`,
+        );
       url = target;
     }
     return err(`${shown(first.value.href)} redirects more than ${mostRedirects} times`);
@@ -84,21 +96,39 @@ function addressOf(text: string, base?: URL): Result<URL, string> {
   return ok(url);
 }
 
-type Lookup = NonNullable<import("node:net").TcpSocketConnectOpts["lookup"]>;
+type Lookup = NonNullable<TcpSocketConnectOpts["lookup"]>;
 
 /** Resolves a name and gives only what may be reached; the connection goes to exactly that address. */
 function checkedLookup({ reaches }: WebFetchOptions): Lookup {
   return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return callback(error, "", 0);
-      void refusedOf(addresses, reaches).then((refused) => {
-        const [one] = addresses;
-        if (refused !== undefined || one === undefined)
-          return callback(new Error(`${hostname} is ${refused ?? "nowhere"}, which is not on the public network`), "", 0);
-        return options.all === true ? callback(null, addresses) : callback(null, one.address, one.family);
-      });
-    });
+    void resolveChecked(hostname, options, reaches).then(
+      (addresses) => answerLookup(addresses, options.all === true, callback),
+      (error: unknown) => fail(error, callback),
+    );
   };
+}
+
+async function resolveChecked(
+  hostname: string,
+  options: LookupOptions,
+  reaches: WebFetchOptions["reaches"],
+): Promise<LookupAddress[]> {
+  const addresses = await lookup(hostname, { ...options, all: true });
+  const refused = await refusedOf(addresses, reaches);
+  if (refused === undefined && addresses.length > 0) return addresses;
+  throw new Error(`${hostname} is ${refused ?? "nowhere"}, which is not on the public network`);
+}
+
+type Callback = Parameters<Lookup>[2];
+
+function answerLookup(addresses: LookupAddress[], all: boolean, callback: Callback): void {
+  const [one] = addresses;
+  if (all) callback(null, addresses);
+  else callback(null, one?.address ?? "", one?.family);
+}
+
+function fail(error: unknown, callback: Callback): void {
+  callback(error instanceof Error ? error : new Error(String(error)), "", 0);
 }
 
 async function refusedOf(
@@ -110,7 +140,7 @@ async function refusedOf(
 }
 
 interface Fetching extends WebFetchOptions {
-  readonly dispatcher: import("undici").Dispatcher;
+  readonly dispatcher: Dispatcher;
   readonly signal: AbortSignal;
 }
 

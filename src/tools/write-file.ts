@@ -37,8 +37,10 @@ export async function writeInside(workspace: string, place: Place, content: Buff
     return ok({ place, mark });
   } catch (error) {
     const code = codeOf(error);
-    if (code === "ELOOP" || code === "ENOTDIR") return err(`${shown(place.relative)} was replaced while it was written`);
-    if (code === "ENOSPC" || code === "EDQUOT") return err(`${shown(place.relative)} cannot be written: the disk is full`);
+    if (code === "ELOOP" || code === "ENOTDIR")
+      return err(`${shown(place.relative)} was replaced while it was written`);
+    if (code === "ENOSPC" || code === "EDQUOT")
+      return err(`${shown(place.relative)} cannot be written: the disk is full`);
     if (code === "EROFS") return err(`${shown(place.relative)} cannot be written: the file system is read-only`);
     return err(`${shown(place.relative)} ${explain(error).replace("may not be read", "may not be written")}`);
   } finally {
@@ -104,7 +106,11 @@ interface Replacement {
 
 async function replace(folder: string, { name, content, mode }: Replacement): Promise<string> {
   const draft = join(folder, `.${randomBytes(6).toString("hex")}.flow-draft`);
-  const handle = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o666);
+  const handle = await open(
+    draft,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+    0o666,
+  );
   try {
     await handle.writeFile(content);
     if (mode !== undefined) await handle.chmod(mode);

@@ -117,6 +117,21 @@ describe("a conversation that nears the window", () => {
     expect(JSON.stringify(summary)).toContain("- [pending] Read all");
   });
 
+  it("leaves the oldest findings out when there are too many to work on", async () => {
+    const text = long.replaceAll(/Finding: number (\d+)\\n/g, (_, number: string) => {
+      const lines = Array.from({ length: 30 }, (__, line) => `Finding: number ${number}, line ${line} of thirty`);
+      return `${lines.join("\\n")}\\n`;
+    });
+    expect(text).not.toBe(long);
+    const { client, asked } = script(text);
+    const ran = await running(client, { tools });
+    expect(ran.result).toMatchObject({ outcome: "done" });
+    const summary = JSON.stringify(asked.findLast(({ agent }) => agent === "writer")?.messages[1]);
+    expect(summary).toContain("older findings were left out");
+    expect(summary).not.toContain("Finding: number 0, line 0 ");
+    for (const { tokens } of compressed(ran)) expect(tokens.after).toBeLessThan(6_000);
+  });
+
   it("that cannot be made to fit is overflow, and nothing is sent", async () => {
     const { client, asked } = script("window: 100\nagents: { writer: [{ text: done }] }");
     const messages: AgentRun["messages"] = [{ role: "user", blocks: [{ type: "text", text: word.repeat(200) }] }];

@@ -62,6 +62,32 @@ describe("the calls of one message", () => {
   });
 });
 
+describe("an image that a tool gives", () => {
+  const image = (size: number): { readonly type: "image"; readonly mediaType: string; readonly data: string } => ({
+    type: "image",
+    mediaType: "image/png",
+    data: "a".repeat(size),
+  });
+
+  it("goes to the model beside the text, unless it is too large", async () => {
+    const seeing = tool("See", {
+      run: () => Promise.resolve(ok({ blocks: [{ type: "text", text: "two" }, image(8), image(6 * 1024 * 1024)] })),
+    });
+    const { events } = await calling("[{ name: See, args: {} }]", [seeing]);
+    const blocks = events.flatMap((event) => (event.type === "message" ? event.message.blocks : []));
+    expect(blocks.find(({ type }) => type === "result")).toMatchObject({
+      blocks: [{ type: "text", text: "two\n(an image that is too large to be shown)" }, image(8)],
+    });
+  });
+
+  it("needs no text beside it", async () => {
+    const seeing = tool("See", { run: () => Promise.resolve(ok({ blocks: [image(8)] })) });
+    const { events } = await calling("[{ name: See, args: {} }]", [seeing]);
+    const blocks = events.flatMap((event) => (event.type === "message" ? event.message.blocks : []));
+    expect(blocks.find(({ type }) => type === "result")).toMatchObject({ blocks: [image(8)] });
+  });
+});
+
 describe("a call that cannot run becomes a result the model can read", () => {
   const tools = [tool("Read"), tool("Write", { readOnly: false })];
 

@@ -18,8 +18,23 @@ describe("commands that hide other commands", () => {
   );
 
   it("allows what was permitted, in any honest spelling", async () => {
-    const honest = ["ls", "ls -la src", "echo 'a; evil'", 'echo "evil > x"', "cat <<'E'\n$(evil)\nE", "git status -s", "ls 2>&1 | cat"];
-    for (const command of [...honest, "ls\\\n -la", "echo a#b", "(ls; echo a) && cat b", "for f in *.ts; do cat \"$f\"; done", "ls >/dev/null 2>&1"])
+    const honest = [
+      "ls",
+      "ls -la src",
+      "echo 'a; evil'",
+      'echo "evil > x"',
+      "cat <<'E'\n$(evil)\nE",
+      "git status -s",
+      "ls 2>&1 | cat",
+    ];
+    for (const command of [
+      ...honest,
+      "ls\\\n -la",
+      "echo a#b",
+      "(ls; echo a) && cat b",
+      'for f in *.ts; do cat "$f"; done',
+      "ls >/dev/null 2>&1",
+    ])
       expect([command, (await bash(rights, command)).decision]).toEqual([command, "allow"]);
   });
 });
@@ -29,7 +44,9 @@ describe("commands as people type them in CI", () => {
     const rights = rightsUnder(honestRules);
     const commands = [...new Set(honest)];
     expect(commands.length).toBeGreaterThanOrEqual(200);
-    const verdicts = await Promise.all(commands.map(async (command) => ({ command, ...(await bash(rights, command)) })));
+    const verdicts = await Promise.all(
+      commands.map(async (command) => ({ command, ...(await bash(rights, command)) })),
+    );
     const refused = verdicts.filter(({ decision }) => decision !== "allow");
     const said = refused.map(({ command, rule, toAllow }) => `${command}: ${rule.text} (${toAllow.join(", ")})`);
     expect(said.length / commands.length, said.join("\n")).toBeLessThanOrEqual(0.05);

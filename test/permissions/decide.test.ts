@@ -9,7 +9,10 @@ import { permissionsOf } from "./rights.ts";
 
 /** What `*` and `?` mean, said by the machine's own regular expressions. */
 function asRegExp(pattern: string): RegExp {
-  const text = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("*", "[^]*").replaceAll("?", "[^]");
+  const text = pattern
+    .replaceAll(/[.+^${}()|[\]\\]/g, "\\$&")
+    .replaceAll("*", "[^]*")
+    .replaceAll("?", "[^]");
   return new RegExp(`^${text}$`, "u");
 }
 

@@ -17,14 +17,22 @@ const programs = join(folder, "bin");
 const marker = join(folder, "marker");
 mkdirSync(programs);
 writeFileSync(join(programs, "evil"), `#!/bin/sh\necho evil >> ${marker}\n`, { mode: 0o755 });
-for (const harmless of ["ls", "cat", "git"]) writeFileSync(join(programs, harmless), "#!/bin/sh\nexit 0\n", { mode: 0o755 });
+for (const harmless of ["ls", "cat", "git"])
+  writeFileSync(join(programs, harmless), "#!/bin/sh\nexit 0\n", { mode: 0o755 });
 
 /** Runs each in a bash of its own that finds nothing but our programs, in an empty folder. What happened beside: a file, the marker. */
 function run(lines: readonly string[]): readonly string[] {
   const place = mkdtempSync(join(folder, "run-"));
-  const script = 'for line in "$@"; do (timeout 5 "$BASH" --noprofile --norc -c "$line") </dev/null >/dev/null 2>&1; done';
-  spawnSync("bash", ["-c", script, "bash", ...lines], { cwd: place, env: { PATH: `${programs}:/usr/bin:/bin`, HOME: place } });
-  return [...(existsSync(marker) ? ["the marker program ran"] : []), ...readdirSync(place).map((name) => `the file ${name}`)];
+  const script =
+    'for line in "$@"; do (timeout 5 "$BASH" --noprofile --norc -c "$line") </dev/null >/dev/null 2>&1; done';
+  spawnSync("bash", ["-c", script, "bash", ...lines], {
+    cwd: place,
+    env: { PATH: `${programs}:/usr/bin:/bin`, HOME: place },
+  });
+  return [
+    ...(existsSync(marker) ? ["the marker program ran"] : []),
+    ...readdirSync(place).map((name) => `the file ${name}`),
+  ];
 }
 
 describe("generated commands that are allowed", () => {

@@ -19,8 +19,24 @@ export function commands(seed: number): () => string {
   const times = (most: number): number[] => Array.from({ length: Math.floor(next() * (most + 1)) }, (_, at) => at);
 
   const word = (depth: number): string => {
-    const simple = ["evil", "a", "-l", "--x=evil", "x;evil", "$HOME", "${x}", "*", "#evil", "a#b", "~", "{a,evil}", "\\;", "%s"];
-    if (depth <= 0 || next() < 0.5) return pick(["a", "-l", "evil", "$HOME", "${x:-evil}", "*", "a#b", "{a,evil}", "\\;", "\\\n", "e\\vil"]);
+    const simple = [
+      "evil",
+      "a",
+      "-l",
+      "--x=evil",
+      "x;evil",
+      "$HOME",
+      "${x}",
+      "*",
+      "#evil",
+      "a#b",
+      "~",
+      "{a,evil}",
+      "\\;",
+      "%s",
+    ];
+    if (depth <= 0 || next() < 0.5)
+      return pick(["a", "-l", "evil", "$HOME", "${x:-evil}", "*", "a#b", "{a,evil}", "\\;", "\\\n", "e\\vil"]);
     switch (Math.floor(next() * 9)) {
       case 0:
         return `'${pick(simple)}${pick(["; evil", "$(evil)", "`evil`", "\n", "#", '"', "\\"])}'`;
@@ -82,6 +98,9 @@ export function commands(seed: number): () => string {
     "ls echo cat evil a ; & && | || ( ) { } ' \" ` \\ $( $(( )) ${ <( \n # $ ! [[ ]] if then fi for do done in case esac <<E E\n << <<< 2>&1 >&2 " +
     "* ? ~ = x= -l \\\n $' \t";
   const soup = (): string =>
-    Array.from({ length: 2 + Math.floor(next() * 9) }, () => pick(tokens.split(/(?<=[^ ]) /)) + pick(["", " ", " "])).join("");
+    Array.from(
+      { length: 2 + Math.floor(next() * 9) },
+      () => pick(tokens.split(/(?<=[^ ]) /)) + pick(["", " ", " "]),
+    ).join("");
   return () => (next() < 0.5 ? line(3) : `${pick(["echo ", "ls ", "cat ", ""])}${soup()}`);
 }

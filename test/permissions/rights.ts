@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import type { Json } from "../../src/model/json.ts";
 import type { Verdict } from "../../src/model/ports.ts";
-import { type AgentRights, type Block, createPermissions, type PermissionOptions } from "../../src/permissions/index.ts";
+import {
+  type AgentRights,
+  type Block,
+  createPermissions,
+  type PermissionOptions,
+} from "../../src/permissions/index.ts";
 import { canonicalToolName, toolNames } from "../../src/tools/names.ts";
 import { isSecretFile } from "../../src/tools/secret-files.ts";
 
@@ -42,6 +47,7 @@ export function bash(rights: AgentRights, command: string): Promise<Verdict> {
 }
 
 export async function decisionOf(permissions: Json, tool: string, subject: string): Promise<string> {
-  const key = tool === "Bash" ? "command" : tool === "WebFetch" ? "url" : tool === "Task" ? "subagent_type" : "file_path";
+  const key =
+    tool === "Bash" ? "command" : tool === "WebFetch" ? "url" : tool === "Task" ? "subagent_type" : "file_path";
   return (await rightsUnder(permissions).judge({ tool, args: { [key]: subject } })).decision;
 }

@@ -2,7 +2,17 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkRules } from "../../src/permissions/index.ts";
-import { bash, decisionOf, folder, home, permissionsOf, rightsOf, rightsUnder, vocabulary, workspace } from "./rights.ts";
+import {
+  bash,
+  decisionOf,
+  folder,
+  home,
+  permissionsOf,
+  rightsOf,
+  rightsUnder,
+  vocabulary,
+  workspace,
+} from "./rights.ts";
 
 writeFileSync(join(workspace, "README.md"), "");
 mkdirSync(join(workspace, "src/deep"), { recursive: true });
@@ -106,7 +116,12 @@ describe("patterns", () => {
     [{ deny: ["Read(./secrets/*)"] }, "Read", "SECRETS/a", "deny"],
     [{ deny: ["Read(./alias/*)"] }, "Read", "alias/a", "deny"],
     [{ deny: ["Read(*.key.txt)"] }, "Read", "src/deep/a.key.txt", "deny"],
-    [{ WebFetch: { "*": "deny", "https://docs.example.com/*": "allow" } }, "WebFetch", "https://docs.example.com/a", "allow"],
+    [
+      { WebFetch: { "*": "deny", "https://docs.example.com/*": "allow" } },
+      "WebFetch",
+      "https://docs.example.com/a",
+      "allow",
+    ],
     [{ allow: ["WebFetch(domain:example.com)"] }, "WebFetch", "https://www.example.com/a", "allow"],
     [{ allow: ["WebFetch(domain:example.com)"] }, "WebFetch", "https://evil.com/x.example.com/", "ask"],
     [{ allow: ["WebFetch(domain:example.com)"] }, "WebFetch", "https://notexample.com/", "ask"],
@@ -116,7 +131,7 @@ describe("patterns", () => {
     [{ "execute-commands": "allow" }, "Bash", "ls", "allow"],
     [{ bash: { "*": "deny" }, edit: "allow" }, "Write", "a", "allow"],
     [{ "*": "deny" }, "Read", "README.md", "deny"],
-    [{ "mcp__docs": "allow" }, "mcp__docs__search", "", "allow"],
+    [{ mcp__docs: "allow" }, "mcp__docs__search", "", "allow"],
     [{ allow: ["mcp__docs__*"] }, "mcp__docs__search", "", "allow"],
     [{ allow: ["Task(explore)"], deny: ["Task"] }, "Task", "explore", "deny"],
     [{ Task: { "*": "deny", explore: "allow" } }, "Task", "explore", "allow"],
@@ -154,7 +169,9 @@ describe("layers", () => {
   });
 
   it("a managed file only restricts", async () => {
-    const managed = [{ layer: "managed", permissions: { WebFetch: "allow", Bash: { "*": "ask", "git *": "allow" } } }] as const;
+    const managed = [
+      { layer: "managed", permissions: { WebFetch: "allow", Bash: { "*": "ask", "git *": "allow" } } },
+    ] as const;
     const rights = rightsUnder({ Bash: "allow" }, { managed });
     expect((await bash(rights, "rm x")).decision).toBe("ask");
     expect((await bash(rights, "git log")).decision).toBe("allow");
@@ -163,24 +180,45 @@ describe("layers", () => {
 
   it("says the rule, its layer, file and line, and the narrowest rules that would allow", async () => {
     const lines = { "Bash/git *": 7 };
-    const rights = rightsOf([{ layer: "workflow", permissions: { Bash: { "git *": "allow" } }, file: "a.yaml", lines }]);
-    expect((await bash(rights, "git log")).rule).toEqual({ text: "Bash(git *)", layer: "workflow", file: "a.yaml", line: 7 });
+    const rights = rightsOf([
+      { layer: "workflow", permissions: { Bash: { "git *": "allow" } }, file: "a.yaml", lines },
+    ]);
+    expect((await bash(rights, "git log")).rule).toEqual({
+      text: "Bash(git *)",
+      layer: "workflow",
+      file: "a.yaml",
+      line: 7,
+    });
     const verdict = await bash(rights, "git log | tee 'a b' > out.txt; curl \"$URL\" '*'");
     expect(verdict.toAllow).toEqual(["Bash(tee 'a b')", "Write(./out.txt)", "Bash(curl * \\*)"]);
   });
 
   it("what it names to allow a call does allow it", async () => {
-    const commands = ["git commit -m 'a \"b\" c'", "echo '' '*' '?' \\\\", "A=1 make x", "cat .env", "ls | wc -l > n.txt", "echo \"$X\" a"];
-    for (const command of [...commands, "echo 'a\nb'", "echo \"it's\""]) {
+    const commands = [
+      "git commit -m 'a \"b\" c'",
+      "echo '' '*' '?' \\\\",
+      "A=1 make x",
+      "cat .env",
+      "ls | wc -l > n.txt",
+      'echo "$X" a',
+    ];
+    for (const command of [...commands, "echo 'a\nb'", 'echo "it\'s"']) {
       const { toAllow } = await bash(rightsUnder({}), command);
-      expect([command, (await bash(rightsUnder({ allow: [...toAllow] }), command)).decision]).toEqual([command, "allow"]);
+      expect([command, (await bash(rightsUnder({ allow: [...toAllow] }), command)).decision]).toEqual([
+        command,
+        "allow",
+      ]);
     }
   });
 });
 
 describe("a run's permissions", () => {
   it("hide a tool whose calls are all denied, and know the most another could get", () => {
-    const rights = rightsUnder({ Bash: { "git *": "allow", "*": "deny" }, WebFetch: "deny", Write: { "*": "deny", "a/*": "allow" } });
+    const rights = rightsUnder({
+      Bash: { "git *": "allow", "*": "deny" },
+      WebFetch: "deny",
+      Write: { "*": "deny", "a/*": "allow" },
+    });
     const most = ["Bash", "WebFetch", "Write", "Edit", "Read"].map((tool) => rights.reach(tool));
     expect(most).toEqual(["deny", "deny", "allow", "ask", "allow"]);
     expect(rightsUnder({ Bash: "allow", deny: ["Bash"] }).reach("Bash")).toBe("deny");
@@ -201,7 +239,10 @@ describe("a run's permissions", () => {
 
   it("refuse a rule of the command line that is none", () => {
     expect(permissionsOf({ allowed: ["Bash(git"] })).toMatchObject({ ok: false });
-    expect(permissionsOf({ allowed: ["Bsh"] })).toEqual({ ok: false, error: "the rule `Bsh` never holds: there is no tool `Bsh`" });
+    expect(permissionsOf({ allowed: ["Bsh"] })).toEqual({
+      ok: false,
+      error: "the rule `Bsh` never holds: there is no tool `Bsh`",
+    });
   });
 
   it("remember what a person approved", async () => {
@@ -213,7 +254,12 @@ describe("a run's permissions", () => {
 
   it("show files in lists only where they may be read", () => {
     const rights = rightsUnder({ Read: { "secrets/*": "ask", "*.lock": "deny" } });
-    expect(["a.ts", "secrets/a", "src/x.lock", ".env"].map((path) => rights.mayRead(path))).toEqual([true, false, false, false]);
+    expect(["a.ts", "secrets/a", "src/x.lock", ".env"].map((path) => rights.mayRead(path))).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
   });
 });
 

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +19,8 @@ import { sandboxLaunch } from "../../src/process/sandbox.ts";
 const canary = "CANARY-sandbox-51c2";
 const base = realpathSync(mkdtempSync(join(tmpdir(), "flow-sandbox-")));
 const [workspace, home] = [join(base, "work"), join(base, "home")];
-for (const folder of ["work/.git/hooks", "work/.flow", "home/.ssh", "outside"]) mkdirSync(join(base, folder), { recursive: true });
+for (const folder of ["work/.git/hooks", "work/.flow", "home/.ssh", "outside"])
+  mkdirSync(join(base, folder), { recursive: true });
 for (const file of ["work/.env", "home/.ssh/id_rsa", "work/.flow/log"]) writeFileSync(join(base, file), canary);
 symlinkSync(join(home, ".ssh/id_rsa"), join(workspace, "link"));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
@@ -24,7 +34,14 @@ const marks = new Marks("sandbox-test");
 async function inside(script: string, given = launch): Promise<string> {
   if (given === undefined) throw new Error("there is no sandbox");
   const argv = ["bash", "--noprofile", "--norc", "-c", `exec 2>&1\n${script}`];
-  const ran = await runProcess({ argv, cwd: workspace, env: { PATH: path, HOME: home }, marks, launch: given, grace: 200 });
+  const ran = await runProcess({
+    argv,
+    cwd: workspace,
+    env: { PATH: path, HOME: home },
+    marks,
+    launch: given,
+    grace: 200,
+  });
   return ran.kind === "spawn_failed" ? ran.message : ran.stdout.text.trim();
 }
 
@@ -46,7 +63,9 @@ describe.skipIf(launch === undefined)("in the sandbox", () => {
   afterAll(() => void server.close());
 
   it("a command works in the workspace", async () => {
-    expect(await inside("pwd; echo a > new.txt; mkdir d; cat new.txt; node -e 'console.log(1)'")).toBe(`${workspace}\na\n1`);
+    expect(await inside("pwd; echo a > new.txt; mkdir d; cat new.txt; node -e 'console.log(1)'")).toBe(
+      `${workspace}\na\n1`,
+    );
     expect(readFileSync(join(workspace, "new.txt"), "utf8")).toBe("a\n");
   });
 
@@ -65,11 +84,9 @@ describe.skipIf(launch === undefined)("in the sandbox", () => {
     const left = ["outside/x", "work/.git/hooks/pre-commit", "work/.flow/new", "work/gone"];
     expect(left.filter((name) => existsSync(join(base, name)))).toEqual([]);
     expect(["/etc/flow-x", "/usr/flow-x", "/var/flow-x", "/flow-x"].filter((name) => existsSync(name))).toEqual([]);
-    expect(["work/.env", "home/.ssh/id_rsa", "work/.flow/log"].map((name) => readFileSync(join(base, name), "utf8"))).toEqual([
-      canary,
-      canary,
-      canary,
-    ]);
+    expect(
+      ["work/.env", "home/.ssh/id_rsa", "work/.flow/log"].map((name) => readFileSync(join(base, name), "utf8")),
+    ).toEqual([canary, canary, canary]);
   });
 
   it("what is written to /tmp stays there", async () => {

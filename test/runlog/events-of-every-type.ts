@@ -153,6 +153,8 @@ export const samples: Samples = {
     { type: "approval.given", step: "b", decision: "approved", by: "mei", comment: "", form: { why: "now" } },
     { type: "approval.given", step: "b", decision: "denied", by: "mei", comment: "not yet", form: {} },
   ],
+  "mcp.started": [{ type: "mcp.started", step: "a", server: "files", offers: 2, pinned: false, duration: 3 }],
+  "mcp.warning": [{ type: "mcp.warning", step: "a", server: "files", note: "it is gone" }],
   "agent.started": [
     { type: "agent.started", ...ids, name: "planner", model: "scripted/a", provider: "scripted", tools: ["Read"] },
     {
@@ -224,6 +226,19 @@ export const samples: Samples = {
   guard: [
     { type: "guard", ...turn, rule: "reads", action: "hint", text: "a" },
     { type: "guard", ...turn, rule: "repeats", action: "refuse", text: "a", call: "1", subject: "9f86d081884c7d65" },
+  ],
+  "hook.finished": [
+    {
+      type: "hook.finished",
+      step: "a",
+      agentRun: "a@1",
+      event: "PreToolUse",
+      command: "./guard.sh",
+      from: "project flow.config.yaml:1",
+      status: "blocked",
+      text: "no",
+      duration: 3,
+    },
   ],
   "check.started": [{ type: "check.started", ...turn, count: 1 }],
   "check.finished": [{ type: "check.finished", ...turn, count: 1, status: "failed", text: "a", duration: 3 }],

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { createEvaluator } from "../../src/expr/template.ts";
-import type { Json, JsonObject } from "../../src/model/json.ts";
+import type { JsonObject } from "../../src/model/json.ts";
 import { stepEnvironment } from "../../src/process/environment.ts";
 import { Marks } from "../../src/process/marks.ts";
 import { customTools } from "../../src/tools/index.ts";
@@ -31,11 +31,20 @@ describe("Bash", () => {
   });
 
   it("holds no provider's key, no declared secret and no token of the CI", async () => {
-    const names = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MY_SECRET", "GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "KEY_OF_OURS"];
+    const names = [
+      "OPENAI_API_KEY",
+      "ANTHROPIC_API_KEY",
+      "MY_SECRET",
+      "GITHUB_TOKEN",
+      "ACTIONS_RUNTIME_TOKEN",
+      "KEY_OF_OURS",
+    ];
     const inherited = { PATH, ...Object.fromEntries(names.map((name) => [name, canary])) };
     const environment = stepEnvironment({ inherited, providerKeys: ["KEY_OF_OURS"], secrets: ["MY_SECRET"], own: {} });
     const other = makeWorkspace({ environment });
-    const seen = await other.call("Bash", { command: "env; tr '\\0' '\\n' < /proc/self/environ; cat /proc/self/cmdline | tr '\\0' ' '" });
+    const seen = await other.call("Bash", {
+      command: "env; tr '\\0' '\\n' < /proc/self/environ; cat /proc/self/cmdline | tr '\\0' ' '",
+    });
     expect(seen).toContain("PATH=");
     expect(seen).not.toContain(canary);
     other.remove();
@@ -43,7 +52,9 @@ describe("Bash", () => {
 
   it("ends in time, with all it started", async () => {
     const start = performance.now();
-    expect(await bash("echo begun; sleep 60 & sleep 60", { timeout: 300 })).toBe("error: begun\n[ended after 300 ms (`timeout`)]");
+    expect(await bash("echo begun; sleep 60 & sleep 60", { timeout: 300 })).toBe(
+      "error: begun\n[ended after 300 ms (`timeout`)]",
+    );
     expect(performance.now() - start).toBeLessThan(10_000);
   });
 
@@ -61,25 +72,46 @@ describe("Bash", () => {
 });
 
 describe("a workflow's own tools", () => {
-  const payloads = ["$(touch x)", "`touch x`", "; touch x", "a b", "'", '"', "-n", "\n", "${{ inputs.b }}", "*", "\\", "é𝄞"];
+  const payloads = [
+    "$(touch x)",
+    "`touch x`",
+    "; touch x",
+    "a b",
+    "'",
+    '"',
+    "-n",
+    "\n",
+    "${{ inputs.b }}",
+    "*",
+    "\\",
+    "é𝄞",
+  ];
   const make = (tool: JsonObject): ReturnType<typeof customTools> =>
-    customTools({ mine: { description: "Mine.", parameters: { type: "object" }, ...tool } } as Json, {
-      marks: new Marks("custom"),
-      environment: { PATH },
-      evaluator: createEvaluator(),
-      secrets: { TOKEN: canary },
-    });
+    customTools(
+      { mine: { description: "Mine.", parameters: { type: "object" }, ...tool } },
+      {
+        marks: new Marks("custom"),
+        environment: { PATH },
+        evaluator: createEvaluator(),
+        secrets: { TOKEN: canary },
+      },
+    );
   const call = async (tool: JsonObject, args: JsonObject): Promise<unknown> => {
     const [mine] = make(tool);
     const result = await mine?.run(args, { workspace: work.root, signal: new AbortController().signal });
     if (result?.ok !== true) return `error: ${result?.error ?? "no tool"}`;
-    return result.value.structured ?? result.value.blocks.map((block) => (block.type === "text" ? block.text : "?")).join("");
+    return (
+      result.value.structured ?? result.value.blocks.map((block) => (block.type === "text" ? block.text : "?")).join("")
+    );
   };
 
   it.each(payloads)("get an argument byte for byte by argv, environment and stdin: %j", async (value) => {
-    const script = "process.stdout.write(JSON.stringify([process.argv[1], process.env.V, JSON.parse(require('fs').readFileSync(0)).v]))";
+    const script =
+      "process.stdout.write(JSON.stringify([process.argv[1], process.env.V, JSON.parse(require('fs').readFileSync(0)).v]))";
     const run = [process.execPath, "-e", script, "--", "${{ inputs.v }}"];
-    expect(await call({ run, env: { V: "${{ inputs.v }}" } }, { v: value })).toBe(JSON.stringify([value, value, value]));
+    expect(await call({ run, env: { V: "${{ inputs.v }}" } }, { v: value })).toBe(
+      JSON.stringify([value, value, value]),
+    );
     expect(readdirSync(work.root)).not.toContain("x");
   });
 
@@ -88,9 +120,12 @@ describe("a workflow's own tools", () => {
     expect(await call({ run: ["sh", "-c", "echo no >&2; exit 2"] }, {})).toBe("error: no\n[exit code 2]");
     expect(await call({ run: ["sleep", "60"], timeout: "200ms" }, {})).toContain("after 200 ms");
     expect(await call({ run: ["no-such-program"] }, {})).toContain("no such program");
-    expect(await call({ run: ["echo", "${{ inputs.n }}", "${{ inputs.missing }}", "x${{ inputs.list }}"] }, { n: 3, list: [1, "a"] })).toBe(
-      '3  x[1,"a"]',
-    );
+    expect(
+      await call(
+        { run: ["echo", "${{ inputs.n }}", "${{ inputs.missing }}", "x${{ inputs.list }}"] },
+        { n: 3, list: [1, "a"] },
+      ),
+    ).toBe('3  x[1,"a"]');
   });
 
   it("get a secret only where their `env` names it", async () => {

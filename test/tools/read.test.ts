@@ -51,7 +51,7 @@ describe("Read", () => {
     work.write("wide.txt", Buffer.from("\ufeffhello", "utf16le"));
     work.write("latin.txt", Buffer.from("caf\xe9\nok\n", "latin1"));
     expect(await read("empty.txt")).toBe("[the file is empty]");
-    expect(await read("image.png")).toBe('error: "image.png" is a binary file (7 bytes); Read shows UTF-8 text only');
+    expect(await read("image.png")).toBe('error: "image.png" is an image (7 bytes); Read shows UTF-8 text only');
     expect(await read("wide.txt")).toContain("is UTF-16 text");
     expect(await read("latin.txt")).toBe(
       "     1\tcaf\ufffd\n     2\tok\n[some bytes are not UTF-8 and are shown as \ufffd]",

@@ -27,7 +27,11 @@ export function makeWorkspace(options: Partial<ToolsOptions> = {}): Workspace {
   mkdirSync(outside);
   writeFileSync(join(outside, "secret.txt"), `${canary}\n`);
   writeFileSync(join(base, "sibling.txt"), `${canary}\n`);
-  const tools = createTools({ marks: new Marks("tools-test"), environment: { PATH: process.env["PATH"] ?? "" }, ...options });
+  const tools = createTools({
+    marks: new Marks("tools-test"),
+    environment: { PATH: process.env["PATH"] ?? "" },
+    ...options,
+  });
   return {
     root,
     outside,

@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -28,8 +38,12 @@ const edit = (path: string, old: string, now: string, more: JsonObject = {}): Js
 describe("Write", () => {
   it("makes a file with the folders it needs, and replaces one that was read", async () => {
     const call = agent();
-    expect(await call("Write", { file_path: "new/deep/a.txt", content: "one\ntwo\n" })).toBe('Created "new/deep/a.txt": 2 lines.');
-    expect(await call("Write", { file_path: "new/deep/a.txt", content: "three" })).toBe('Replaced "new/deep/a.txt": 1 line.');
+    expect(await call("Write", { file_path: "new/deep/a.txt", content: "one\ntwo\n" })).toBe(
+      'Created "new/deep/a.txt": 2 lines.',
+    );
+    expect(await call("Write", { file_path: "new/deep/a.txt", content: "three" })).toBe(
+      'Replaced "new/deep/a.txt": 1 line.',
+    );
     expect(text("new/deep/a.txt")).toBe("three");
     expect(readdirSync(join(work.root, "new/deep"))).toEqual(["a.txt"]);
   });
@@ -83,27 +97,31 @@ describe("Write", () => {
     expect(readdirSync(work.outside)).toEqual(["secret.txt"]);
   });
 
-  it(`never writes outside while a folder is swapped for a link, ${tries} tries`, { timeout: 60_000 + tries * 30 }, async () => {
-    work.write("race/folder/a.txt", "");
-    symlinkSync(work.outside, join(work.root, "race/link"));
-    const at = (name: string): string => join(work.root, "race", name);
-    const worker = new Worker(
-      `const { renameSync } = require("node:fs"); const [a, b] = require("node:worker_threads").workerData;
+  it(
+    `never writes outside while a folder is swapped for a link, ${tries} tries`,
+    { timeout: 60_000 + tries * 30 },
+    async () => {
+      work.write("race/folder/a.txt", "");
+      symlinkSync(work.outside, join(work.root, "race/link"));
+      const at = (name: string): string => join(work.root, "race", name);
+      const worker = new Worker(
+        `const { renameSync } = require("node:fs"); const [a, b] = require("node:worker_threads").workerData;
        for (;;) try { renameSync(a, a + ".tmp"); renameSync(b, a); renameSync(a, b); renameSync(a + ".tmp", a); } catch {}`,
-      { eval: true, workerData: [at("folder"), at("link")] },
-    );
-    let written = 0;
-    try {
-      for (let attempt = 0; attempt < tries; attempt++) {
-        const answer = await work.call("Write", { file_path: "race/folder/a.txt", content: `${attempt}` });
-        if (!answer.startsWith("error:")) written += 1;
+        { eval: true, workerData: [at("folder"), at("link")] },
+      );
+      let written = 0;
+      try {
+        for (let attempt = 0; attempt < tries; attempt++) {
+          const answer = await work.call("Write", { file_path: "race/folder/a.txt", content: `${attempt}` });
+          if (!answer.startsWith("error:")) written += 1;
+        }
+      } finally {
+        await worker.terminate();
       }
-    } finally {
-      await worker.terminate();
-    }
-    expect(readdirSync(work.outside)).toEqual(["secret.txt"]);
-    expect(written).toBeGreaterThan(0);
-  });
+      expect(readdirSync(work.outside)).toEqual(["secret.txt"]);
+      expect(written).toBeGreaterThan(0);
+    },
+  );
 });
 
 describe("Edit", () => {
@@ -111,7 +129,9 @@ describe("Edit", () => {
     work.write("a.ts", "one\ntwo\nthree\n");
     const call = agent();
     await call("Read", { file_path: "a.ts" });
-    expect(await call("Edit", edit("a.ts", "two", "$& 2"))).toBe('Changed "a.ts".\n     1\tone\n     2\t$& 2\n     3\tthree\n     4\t');
+    expect(await call("Edit", edit("a.ts", "two", "$& 2"))).toBe(
+      'Changed "a.ts".\n     1\tone\n     2\t$& 2\n     3\tthree\n     4\t',
+    );
     expect(await call("Edit", edit("a.ts", "three", "3"))).toContain("Changed");
     expect(text("a.ts")).toBe("one\n$& 2\n3\n");
   });
@@ -162,7 +182,9 @@ describe("TodoWrite", () => {
       { content: "b", status: "in_progress", activeForm: "Doing b" },
       { content: "c", status: "pending" },
     ];
-    expect(await work.call("TodoWrite", { todos })).toBe("The plan has 3 items: 1 pending, 1 in progress, 1 completed.");
+    expect(await work.call("TodoWrite", { todos })).toBe(
+      "The plan has 3 items: 1 pending, 1 in progress, 1 completed.",
+    );
     expect(await work.call("TodoWrite", { todos: [] })).toBe("The plan is empty.");
   });
 });

@@ -2,13 +2,13 @@ import { nearest } from "../../model/names.ts";
 import { entry, type MapNode } from "../../source/document.ts";
 import { agentsOf, stepsOf } from "../linked.ts";
 import { asMap, asText, itemsOf } from "../read/nodes.ts";
-import { didYouMean, oneOf, type Report } from "../report.ts";
+import { didYouMean, oneOf } from "../report.ts";
 import type { AgentShape, Word } from "../shape.ts";
 import type { Check, CheckSource } from "./check.ts";
 
 /** Every agent a step runs may be run there, has something to say, and is offered tools that exist. */
 export const checkAgents: Check = (source) => {
-  const { workflow, report } = source;
+  const { workflow } = source;
   for (const agent of agentsOf(workflow)) {
     for (const tool of agent.tools) checkTool(source, tool);
   }
@@ -22,17 +22,21 @@ export const checkAgents: Check = (source) => {
     const undo = asMap(entry(step.node, "undo")?.value);
     const undoTool = undo && entry(undo, "tool")?.value;
     if (undoTool) checkToolStep(source, undoTool);
-    checkUse(step.node, workflow.agents.get(step), report);
-    if (undo) checkUse(undo, workflow.undoAgents.get(step), report);
+    checkUse(step.node, workflow.agents.get(step), source);
+    if (undo) checkUse(undo, workflow.undoAgents.get(step), source);
   }
 };
 
 /** `owner` is the step, or the `undo`, that runs the agent. */
-function checkUse(owner: MapNode, agent: AgentShape | undefined, report: Report): void {
+function checkUse(owner: MapNode, agent: AgentShape | undefined, { report, defaults }: CheckSource): void {
   const at = entry(owner, "agent")?.value.at;
   if (!agent || !at) return;
   const { name, mode, prompt } = agent.agent;
-  if (agent.disabled) report("FLOW6004", at, `agent \`${name}\` is disabled in its file`);
+  const disabled = defaults?.disabled(name);
+  if (disabled) {
+    const related = [{ message: "it is disabled here", at: disabled }];
+    report("FLOW6004", at, `agent \`${name}\` is disabled by the configuration`, { related });
+  } else if (agent.disabled) report("FLOW6004", at, `agent \`${name}\` is disabled in its file`);
   else if (mode === "subagent")
     report("FLOW6004", at, `agent \`${name}\` is only for other agents (\`mode: subagent\`)`, {
       suggestion: "set `mode: all` in its file",
@@ -46,7 +50,7 @@ function checkUse(owner: MapNode, agent: AgentShape | undefined, report: Report)
 
 function checkTool({ workflow, report, tools }: CheckSource, tool: Word): void {
   const custom = workflow.shape.tools;
-  if (tools.has(tool.text) || custom.includes(tool.text) || /^mcp__[\w-]+__[\w-]+$/.test(tool.text)) return;
+  if (tools.has(tool.text) || custom.includes(tool.text) || tool.text.startsWith("mcp__")) return;
   const known = [...tools.keys(), ...custom];
   report("FLOW6002", tool.at, `there is no tool \`${tool.text}\``, () => {
     const near = nearest(tool.text, known);
@@ -67,5 +71,7 @@ function checkToolStep(source: CheckSource, node: Parameters<typeof asText>[0]):
   if (!text) return;
   const instead = Object.hasOwn(refusedAsStep, text.value) ? refusedAsStep[text.value] : undefined;
   if (instead) source.report("FLOW6002", text.at, `\`tool: ${text.value}\` is not a step`, { suggestion: instead });
+  else if (/^mcp__/.test(text.value) && !/^mcp__.+?__[\w-]+$/.test(text.value))
+    source.report("FLOW6002", text.at, `\`tool: ${text.value}\` names no tool`, { suggestion: "write `mcp__server__tool`" });
   else checkTool(source, { text: text.value, at: text.at });
 }

@@ -1,6 +1,9 @@
+import type { Diagnostic } from "../../model/diagnostic.ts";
 import type { Json, JsonObject } from "../../model/json.ts";
+import type { CompileDefaults } from "../defaults.ts";
 import type { LinkedWorkflow } from "../linked.ts";
 import type { Report } from "../report.ts";
+import type { Word } from "../shape.ts";
 import type { Types } from "../types.ts";
 
 /** What a semantic rule sees: one workflow, linked, with its types. Each rule is one file beside this one. */
@@ -15,7 +18,14 @@ export interface CheckSource {
   /** What is wrong with the rules of a `permissions:` block; `tools` are those of the workflow itself. */
   readonly ruleProblems: RuleProblems;
   readonly modelProblem: ModelProblem;
+  readonly defaults?: CompileDefaults;
+  readonly skillProblems: SkillProblems;
+  /** Adds problems that somebody else found. */
+  readonly add: (found: readonly Diagnostic[]) => void;
 }
+
+/** What is wrong with a skill that an agent of that workflow lists. */
+export type SkillProblems = (workflow: string, name: Word) => Promise<readonly Diagnostic[]>;
 
 export type RuleProblems = (permissions: Json, tools: readonly string[]) => Promise<readonly RuleProblem[]>;
 

@@ -12,6 +12,8 @@ import { checkPermissions } from "./permissions.ts";
 import { checkReferences } from "./references.ts";
 import { checkScripts } from "./scripts.ts";
 import { checkSize } from "./size.ts";
+import { checkStepEnv } from "./step-env.ts";
+import { checkSkills } from "./skills.ts";
 import { checkToolSteps } from "./tool-steps.ts";
 import { checkUnavailable } from "./unavailable.ts";
 
@@ -26,10 +28,12 @@ export const checks: readonly Check[] = [
   checkToolSteps,
   checkScripts,
   checkEnvironment,
+  checkStepEnv,
   checkCredentials,
   checkAgents,
   checkModels,
   checkPermissions,
+  checkSkills,
   checkExpectations,
   checkUnavailable,
 ];

@@ -11,7 +11,10 @@ export const checkPermissions: Check = async (source) => {
   for (const { node } of agentsOf(workflow)) await checkBlock(entry(node, "permissions")?.value, source);
 };
 
-async function checkBlock(block: SourceNode | undefined, { workflow, report, ruleProblems }: CheckSource): Promise<void> {
+async function checkBlock(
+  block: SourceNode | undefined,
+  { workflow, report, ruleProblems }: CheckSource,
+): Promise<void> {
   if (block?.kind !== "map") return;
   for (const { path, message, suggestion, broken } of await ruleProblems(toJson(block), workflow.shape.tools)) {
     const found = nodeAt(block, path);

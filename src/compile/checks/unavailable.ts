@@ -1,3 +1,4 @@
+import { laterHookEvents } from "../../model/hooks.ts";
 import type { Span } from "../../model/diagnostic.ts";
 import { entry, type MapNode, type SourceNode } from "../../source/document.ts";
 import { agentsOf, stepsOf } from "../linked.ts";
@@ -11,12 +12,10 @@ import type { Check } from "./check.ts";
  * the same list, and it only shrinks.
  */
 export const unavailable: { readonly [area: string]: readonly string[] } = {
-  workflow: ["mcp"],
   step: ["isolation", "team"],
-  "agent step": ["env"],
-  "tool step": ["env"],
   limits: ["children", "depth"],
-  agent: ["hidden", "hooks", "mcp", "memory", "sandbox", "skills", "subagents", "team"],
+  hook: [...laterHookEvents],
+  agent: ["subagents", "team"],
 };
 
 export const checkUnavailable: Check = ({ workflow, report, tools }) => {
@@ -28,10 +27,6 @@ export const checkUnavailable: Check = ({ workflow, report, tools }) => {
   for (const { step } of stepsOf(workflow.scope)) {
     warn(step.node, "step", report);
     const isAgent = step.step.kind === "agent";
-    // A `check` gets the step's environment; nothing else of an agent does.
-    if (isAgent && !entry(step.node, "check"))
-      warn(step.node, "agent step", report, " on an agent step without `check`");
-    if (step.step.kind === "tool") warn(step.node, "tool step", report, " on a tool step");
     warnLimits(step.node, report);
     if (isAgent) warnTools(entry(step.node, "tools")?.value);
     if (step.step.kind === "tool") warnTools(entry(step.node, "tool")?.value);
@@ -40,13 +35,14 @@ export const checkUnavailable: Check = ({ workflow, report, tools }) => {
   }
   for (const agent of agentsOf(workflow)) {
     warn(agent.node, "agent", report);
+    warn(asMap(entry(agent.node, "hooks")?.value), "hook", report, " as a hook");
     warnLimits(agent.node, report);
     warnTools(entry(agent.node, "tools")?.value);
   }
 
   function warnTools(list: SourceNode | undefined): void {
     for (const { value: tool, at } of itemsOf(list).flatMap((item) => asText(item) ?? []))
-      if (tools.get(tool) === false || tool.startsWith("mcp__")) warning(`the tool \`${tool}\``, at, report);
+      if (tools.get(tool) === false) warning(`the tool \`${tool}\``, at, report);
   }
 };
 

@@ -3,8 +3,9 @@ import { isReservedName, namePattern } from "../../model/ids.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Agent, Data, Input, Limits, Template } from "../../model/plan.ts";
 import { entry, type SourceDocument, type SourceNode, toJson } from "../../source/document.ts";
-import { longestDuration, parseDuration } from "../../model/duration.ts";
+import { readDuration } from "./duration.ts";
 import { type Reader, readTemplate, refuseExpressions } from "./expression.ts";
+import type { Translated } from "../dialects/index.ts";
 import type { AgentFile } from "../load.ts";
 import { asMap, booleanOf, entriesOf, itemsOf, numberOf, textOf, textsOf } from "./nodes.ts";
 import { readPermissions } from "./permissions.ts";
@@ -12,6 +13,7 @@ import { filePlace } from "./place.ts";
 import type { Report } from "../report.ts";
 import type { AgentShape, Place, Word } from "../shape.ts";
 import { checkAgentShape, checkSchemaData } from "./schema.ts";
+import { readServers } from "./servers.ts";
 
 /** Keys with a field of their own in {@link Agent}; the rest goes to `settings` as written. */
 const fields = new Set([
@@ -40,6 +42,8 @@ export interface AgentSource {
   readonly node: SourceNode;
   /** The Markdown body of an agent file. */
   readonly body?: AgentFile["body"];
+  /** The node is what another program's file comes to here: nothing in it is an expression. */
+  readonly foreign?: Translated;
 }
 
 /** Reads one definition, from a file or inline. Undefined when it is not a mapping at all. */
@@ -52,6 +56,7 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
   const reader: Reader = { document: source.document, report, uses: [] };
   checkAgentShape(node, report);
   const get = (key: string): SourceNode | undefined => entry(node, key)?.value;
+  const { foreign } = source;
   const instructions = get("instructions");
   if (instructions && source.body?.value.trim()) {
     report("FLOW2009", instructions.at, "a Markdown agent's instructions are the text below its front matter", {
@@ -59,7 +64,7 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
     });
   }
   for (const { key, value } of node.entries) {
-    const isFixed = !["prompt", "model", "mcp", "inputs", "output", "options", "hooks"].includes(key);
+    const isFixed = !foreign && !["prompt", "model", "mcp", "inputs", "output", "options", "hooks"].includes(key);
     if (isFixed) refuseExpressions(reader, value, `an agent's \`${key}\``);
   }
   const prompt = get("prompt");
@@ -67,15 +72,16 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
   const inputs = readInputs(reader, get("inputs"));
   const output = readSchema(reader, get("output"));
   const place = filePlace("an agent's `prompt`", ["inputs"]);
+  const mcp = get("mcp");
   const agent: Agent = {
     name: textOf(get("name")) ?? source.name,
     ...optional("description", textOf(get("description"))),
     mode: readMode(textOf(get("mode"))),
     inputs,
     ...optional("instructions", textOf(instructions) ?? source.body?.value.trim()),
-    ...(prompt && { prompt: readTemplate(reader, prompt, place) }),
+    ...(prompt && { prompt: foreign ? { type: "data", json: toJson(prompt) } : readTemplate(reader, prompt, place) }),
     ...(get("tools") && { tools: textsOf(get("tools")) }),
-    ...optional("permissions", permissions && readPermissions(permissions)),
+    ...optional("permissions", permissions && { ...readPermissions(permissions), ...(foreign?.narrows && { narrows: true }) }),
     models: readModels(reader, get("model"), filePlace("an agent's `model`", [])),
     ...optional("output", output),
     limits: readLimits(get("limits"), report),
@@ -97,6 +103,11 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
     uses: reader.uses,
     disabled: booleanOf(get("disable")) === true,
     tools: wordsOf(get("tools")),
+    servers: {
+      names: mcp?.kind === "list" ? wordsOf(mcp) : [],
+      own: readServers(reader, mcp, { file: source.key, place: filePlace("an agent's `mcp`", ["secrets"]), expands: foreign !== undefined }),
+    },
+    ...(foreign && { foreign }),
   };
 }
 
@@ -159,20 +170,6 @@ export function readLimits(node: SourceNode | undefined, report: Report): Limits
     ...optional("depth", numberOf(entry(map, "depth")?.value)),
     ...optional("children", numberOf(entry(map, "children")?.value)),
   };
-}
-
-/** Milliseconds of a duration text that passed the schema; bounded, because a timer of 2^31 ms fires at once. */
-export function readDuration(node: SourceNode, report: Report): number | undefined {
-  const text = textOf(node);
-  if (text === undefined) return undefined;
-  const duration = parseDuration(text);
-  if (duration === undefined || duration > longestDuration) {
-    report("FLOW2012", node.at, `\`${text.slice(0, 40)}\` is not a duration between 1ms and 596h`, {
-      suggestion: "write a duration such as `30s`, `10m` or `1h30m`",
-    });
-    return undefined;
-  }
-  return duration;
 }
 
 /** Names a user gives to inputs, variables, outputs and steps: a pattern, none inherited, none equal but for case. */

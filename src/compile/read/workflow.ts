@@ -10,6 +10,7 @@ import { asMap, asText, entriesOf, itemsOf, textOf } from "./nodes.ts";
 import { readPermissions } from "./permissions.ts";
 import { filePlace, noLoops, stepPlace } from "./place.ts";
 import { checkWorkflowShape } from "./schema.ts";
+import { readServers } from "./servers.ts";
 import { readSteps } from "./step.ts";
 
 /** Reads a workflow file whole. Undefined when it is not a mapping. */
@@ -28,7 +29,8 @@ export function readWorkflow(file: WorkflowFile, report: Report): WorkflowShape 
   for (const key of ["name", "description", "secrets", "limits", "expect", "permissions"])
     refuseExpressions(reader, get(key), `\`${key}\``);
   readTools({ ...reader, uses: [] }, get("tools"));
-  readServers(reader, get("mcp"));
+  const place = filePlace("`mcp`", ["inputs", "vars", "secrets"]);
+  const servers = readServers(reader, get("mcp"), { file: file.key, place });
   checkNames(report, get("vars"), "a variable");
   checkNames(report, get("agents"), "an agent");
   const vars = readMap(reader, get("vars"), filePlace("`vars`", ["inputs"]));
@@ -47,6 +49,7 @@ export function readWorkflow(file: WorkflowFile, report: Report): WorkflowShape 
     settings: { ...permissions(), ...data("mcp"), ...data("tools") },
     agents: readInlineAgents(file, get("agents"), report),
     models: defaults.models,
+    servers,
     tools: entriesOf(get("tools")).map((tool) => tool.key),
     scope: {
       steps: readSteps({ reader, steps: get("steps"), defaults, loops: noLoops }),
@@ -105,17 +108,6 @@ function readTools(reader: Reader, node: SourceNode | undefined): void {
     refuseExpressions(reader, program, "the program of a tool");
     for (const arg of args) readTemplate(reader, arg, filePlace("a tool's `run`", ["inputs"]));
     readMap(reader, entry(tool, "env")?.value, filePlace("a tool's `env`", ["inputs", "secrets"]));
-  }
-}
-
-/** Looks at the expressions of MCP servers: which program is started is fixed. */
-function readServers(reader: Reader, node: SourceNode | undefined): void {
-  const place = filePlace("`mcp`", ["inputs", "vars", "secrets"]);
-  for (const { value } of entriesOf(node)) {
-    for (const { key, value: setting } of entriesOf(value)) {
-      if (key === "command" || key === "type") refuseExpressions(reader, setting, `a server's \`${key}\``);
-      else readTemplate(reader, setting, place);
-    }
   }
 }
 

@@ -169,8 +169,7 @@ export const table: { readonly [key: string]: Row } = {
       with: "b",
       without: "",
     }),
-    on("agent", { notYet: "agent step: env", key: "env: { A: b }" }),
-    on("tool", { notYet: "tool step: env", key: "env: { A: b }" }),
+    refuse(["agent", "tool"], "env: { A: b }", "MCP server"),
   ),
   retry: every(
     { does: "fails", key: "retry: { max: 1, backoff: 1ms }", see: times("step.retrying"), with: 1, without: 0 },

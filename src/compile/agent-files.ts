@@ -1,0 +1,113 @@
+import { closeSync, openSync, readdirSync, readSync } from "node:fs";
+import { join, relative, resolve, sep } from "node:path";
+import { dialectOf, foreignFolders, foreignStem } from "./dialects/index.ts";
+
+export const agentEndings: readonly string[] = [".yaml", ".yml", ".md"];
+
+/** Where an agent's file may lie, nearest first; within one place the endings compete. */
+export function agentPlaces(folder: string, workspace: string, name: string): string[][] {
+  const own = ownFolders(folder, workspace).map((place) => agentEndings.map((ending) => resolve(place, name + ending)));
+  const foreign = foreignPlaces(folder, workspace).map((place) => [resolve(place, `${name}.md`)]);
+  return [...own, ...foreign];
+}
+
+/** Whether a text names a file and not an agent: but for the ending it may be both, as OpenCode's `team/reviewer`. */
+export function isFileName(name: string): boolean {
+  return agentEndings.some((ending) => name.endsWith(ending));
+}
+
+/**
+ * The file of a Claude Code or Gemini agent that calls itself so: these programs go by the name inside, whatever the
+ * file is called.
+ */
+export function declaredAs(name: string, folder: string, workspace: string): string | undefined {
+  for (const place of foreignPlaces(folder, workspace)) {
+    if (place.includes(`${sep}.opencode${sep}`)) continue;
+    const found = markdownIn(place).find((path) => declaredName(path) === name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** An agent's file, and the name it goes by as long as nobody has read it. */
+export interface FoundAgent {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** Every agent file that a workflow in `folder` can name, the one that wins first. */
+export function agentFiles(folder: string, workspace: string): FoundAgent[] {
+  const own = ownFolders(folder, workspace).flatMap((place) =>
+    entriesOf(place)
+      .filter(({ name }) => agentEndings.some((ending) => name.endsWith(ending)))
+      .map(({ name }) => ({ name: name.replace(/\.(?:yaml|yml|md)$/, ""), path: join(place, name) })),
+  );
+  const foreign = foreignPlaces(folder, workspace)
+    .flatMap(markdownIn)
+    .map((path) => {
+      const slashed = path.split(sep).join("/");
+      const declared = dialectOf(slashed) === "opencode" ? undefined : declaredName(path);
+      return { name: declared ?? foreignStem(slashed), path };
+    });
+  return [...own.sort(byName), ...foreign.sort(byName)];
+}
+
+function byName(a: FoundAgent, b: FoundAgent): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+function ownFolders(folder: string, workspace: string): string[] {
+  return [...new Set([resolve(folder, "agents"), resolve(workspace, "agents")])];
+}
+
+function foreignPlaces(folder: string, workspace: string): string[] {
+  return [...new Set([folder, workspace].flatMap((place) => foreignFolders.map((name) => resolve(place, name))))];
+}
+
+const deepest = 4;
+const mostFiles = 2_000;
+
+function markdownIn(place: string): string[] {
+  const found: string[] = [];
+  const visit = (folder: string): void => {
+    for (const item of entriesOf(folder)) {
+      if (found.length >= mostFiles) return;
+      const path = join(folder, item.name);
+      if (item.isDirectory()) {
+        if (relative(place, path).split(sep).length <= deepest) visit(path);
+      } else if (item.name.endsWith(".md")) found.push(path);
+    }
+  };
+  visit(place);
+  return found.sort();
+}
+
+function entriesOf(folder: string): { readonly name: string; isDirectory(): boolean }[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+/** Enough for any front matter that somebody wrote. */
+const head = 16 * 1024;
+
+/** The `name` of a front matter, without reading it as YAML: whoever uses the file does that. */
+function declaredName(path: string): string | undefined {
+  const buffer = Buffer.alloc(head);
+  let text: string;
+  try {
+    const file = openSync(path, "r");
+    try {
+      text = buffer.toString("utf8", 0, readSync(file, buffer, 0, head, 0));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined;
+  }
+  const matter = /^\ufeff?---[ \t]*\r?\n([^]*?)\r?\n---/.exec(text)?.[1];
+  const name = matter === undefined ? undefined : /^name:[ \t]*(.*)$/m.exec(matter)?.[1]?.trim();
+  return name?.replace(/^(["'])(.*)\1$/, "$2");
+}

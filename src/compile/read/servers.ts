@@ -1,0 +1,34 @@
+import { entry, type SourceNode } from "../../source/document.ts";
+import type { ServerShape } from "../server-shape.ts";
+import type { Place } from "../shape.ts";
+import { readDuration } from "./duration.ts";
+import { type Reader, readTemplate, refuseExpressions } from "./expression.ts";
+import { asMap, entriesOf } from "./nodes.ts";
+import { checkCommand } from "./server-command.ts";
+
+/** What may hold no expression: which program is started, and how, is fixed when the file is read. */
+const fixed = ["command", "type", "required", "timeout", "cwd"];
+
+/** The MCP servers a workflow or an agent defines. Those that are no mapping have been reported. */
+export function readServers(
+  reader: Reader,
+  node: SourceNode | undefined,
+  { file, place, expands = false }: { readonly file: string; readonly place: Place; readonly expands?: boolean },
+): ReadonlyMap<string, ServerShape> {
+  const servers = new Map<string, ServerShape>();
+  for (const { key, keyAt, value } of entriesOf(node)) {
+    const map = asMap(value);
+    if (!/^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$/.test(key) || key.length > 40) {
+      const message = `a server cannot be named ${JSON.stringify(key.slice(0, 100))}: its tools are called \`mcp__server__tool\``;
+      const suggestion = "use letters, digits, `-` and single `_` between them, at most 40";
+      reader.report("FLOW3001", keyAt, message, { suggestion });
+    }
+    if (!map) continue;
+    for (const setting of fixed) refuseExpressions(reader, entry(map, setting)?.value, `a server's \`${setting}\``);
+    const timeout = entry(map, "timeout")?.value;
+    if (timeout) readDuration(timeout, reader.report);
+    checkCommand(map, reader.report);
+    servers.set(key, { name: key, file, definition: readTemplate(reader, map, place), expands });
+  }
+  return servers;
+}

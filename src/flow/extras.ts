@@ -1,0 +1,19 @@
+import type { Extras } from "../agent/execute.ts";
+import type { ExecuteSource } from "./execute.ts";
+import { memoryOf } from "./memory.ts";
+
+/** What the agents of a run have beside their tools: the skills of the project, and a memory where they ask for one. */
+export function extrasOf({
+  options,
+  skills,
+  emit,
+}: ExecuteSource): (agent: string, names: readonly string[] | undefined) => Extras {
+  return (key, names) => {
+    const agent = Object.hasOwn(options.plan.agents, key) ? options.plan.agents[key] : undefined;
+    const memory = agent && memoryOf(agent, options, emit);
+    return {
+      tools: [...skills.tools(names), ...(memory ? [memory.tool] : [])],
+      told: (tools) => [...skills.told(key, tools), ...(memory ? [memory.told()] : [])],
+    };
+  };
+}

@@ -1,0 +1,105 @@
+import { type Hook, readHooks } from "../hooks/read.ts";
+import { type HookRunner, runHooks } from "../hooks/run.ts";
+import type { Hooks } from "../model/hooks.ts";
+import { isJsonObject, own } from "../model/json.ts";
+import type { Agent } from "../model/plan.ts";
+import type { Execute } from "../model/ports.ts";
+import { stepEnvironment } from "../process/environment.ts";
+import type { ExecuteSource } from "./execute.ts";
+import { byteFilter } from "./masking.ts";
+
+/** Who is told of what happens in one step of a run. */
+export interface HookDesk {
+  /** Of the agent run `agent`; undefined when nobody listens. */
+  readonly ofAgent: (definition: Agent, place: { readonly step: string; readonly agent: string }) => Hooks | undefined;
+  /** Steps with `StepStart` before them and `StepEnd` behind them. */
+  readonly around: (execute: Execute) => Execute;
+}
+
+export function createHookDesk(source: ExecuteSource): HookDesk {
+  const { options } = source;
+  const common = options.hooks.flatMap(({ value, layer, at }) =>
+    readHooks(value, { from: `${layer} ${at.file}:${at.line}`, ofAgent: false }),
+  );
+  const hooksOf = (hooks: readonly Hook[], step: string, agent: string | null): Hooks | undefined => {
+    if (hooks.length === 0) return undefined;
+    const runner = runnerOf(source, step, agent);
+    const session = { session_id: agent ?? source.run, transcript_path: source.log.file, run_id: source.run, step };
+    return {
+      fire: ({ fields, ...moment }, signal) =>
+        runHooks(hooks, { ...moment, fields: { ...session, ...fields } }, { runner, signal }),
+    };
+  };
+  return {
+    ofAgent(definition, { step, agent }) {
+      return hooksOf([...common, ...ownHooks(definition)], step, agent);
+    },
+    around: (execute) => (isHeard(common) || agentsHear(source) ? guarded(execute, source, hooksOf, common) : execute),
+  };
+}
+
+function isHeard(hooks: readonly Hook[]): boolean {
+  return hooks.some(({ event }) => event === "StepStart" || event === "StepEnd");
+}
+
+function agentsHear({ options }: ExecuteSource): boolean {
+  return Object.values(options.plan.agents).some((agent) => isHeard(ownHooks(agent)));
+}
+
+function ownHooks({ settings, at }: Agent): readonly Hook[] {
+  const block = isJsonObject(settings.json) ? own(settings.json, "hooks") : undefined;
+  return isJsonObject(block) ? readHooks(block, { from: at.file, ofAgent: true }) : [];
+}
+
+function guarded(
+  execute: Execute,
+  { options }: ExecuteSource,
+  hooksOf: (hooks: readonly Hook[], step: string, agent: string | null) => Hooks | undefined,
+  common: readonly Hook[],
+): Execute {
+  return async (attempt) => {
+    const { step, path, signal } = attempt;
+    const agent = step.body.kind === "agent" ? options.plan.agents[step.body.agent] : undefined;
+    const hooks = hooksOf([...common, ...(agent ? ownHooks(agent) : [])], path, null);
+    const fields = { step_kind: step.kind, attempt: attempt.attempt };
+    const before = await hooks?.fire({ event: "StepStart", subject: step.id, fields }, signal);
+    const no = before?.block ?? before?.stop;
+    if (no !== undefined)
+      return {
+        outcome: "failure",
+        error: { kind: "denied", message: `a StepStart hook does not let this step run: ${no}` },
+      };
+    const result = await execute(attempt);
+    const end = { outcome: result.outcome, ...(result.outcome === "failure" && { error: result.error.message }) };
+    await hooks?.fire({ event: "StepEnd", subject: step.id, fields: { ...fields, ...end } }, signal);
+    return result;
+  };
+}
+
+function runnerOf(source: ExecuteSource, step: string, agent: string | null): HookRunner {
+  const { options, masking, marks, emit } = source;
+  const { secrets, env, workspace } = options;
+  return {
+    marks,
+    environment: stepEnvironment({
+      inherited: env,
+      providerKeys: masking.keys,
+      secrets: Object.keys(secrets),
+      own: {},
+    }),
+    workspace,
+    ...(masking.hasSecrets && { filter: () => byteFilter(masking.mask.stream()) }),
+    onRun: ({ hook, status, text, duration }) =>
+      emit({
+        type: "hook.finished",
+        step,
+        agentRun: agent,
+        event: hook.event,
+        command: hook.command,
+        from: hook.from,
+        status,
+        text,
+        duration,
+      }),
+  };
+}

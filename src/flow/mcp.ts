@@ -1,0 +1,310 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectServersFile, readProjectServers } from "../compile/project-servers.ts";
+import { createReport } from "../compile/report.ts";
+import { createEvaluator } from "../expr/template.ts";
+import { type CallFailure, changeOf, type Connection, isRequired, pinKey, pinOf, type Pins, ServerPool, type ServerSpec, specOf, writePins } from "../mcp/index.ts";
+import { nameTools } from "../mcp/names.ts";
+import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
+import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { ToolOutput } from "../model/ports.ts";
+import { stepEnvironment } from "../process/environment.ts";
+import { Marks } from "../process/marks.ts";
+import { makeTempFolder } from "../process/temp-folder.ts";
+import { startWatchdog } from "../process/watchdog.ts";
+import { workspaceOf } from "../runlog/runs.ts";
+import { check } from "./check.ts";
+import { type PlannedServer, serversOfPlan } from "./plan-servers.ts";
+import { lockName, projectPins } from "./servers.ts";
+import { supervise } from "./supervision.ts";
+import { version } from "./version.ts";
+
+/** Where servers are looked for: those a workflow uses, or without one those of the project. */
+export interface ServersRequest {
+  readonly file?: string;
+  readonly cwd: string;
+  readonly env: { readonly [name: string]: string | undefined };
+  /** Only these; all when absent. */
+  readonly servers?: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** A server as it was found. */
+export interface ServerReport {
+  readonly name: string;
+  readonly file: string;
+  readonly required: boolean;
+  /** Why it cannot be used. */
+  readonly problem?: string;
+  readonly tools: readonly { readonly name: string; readonly called: string; readonly description: string }[];
+  readonly pin: "same" | "none" | { readonly changed: string };
+}
+
+export type McpProblem =
+  | { readonly kind: "invalid"; readonly diagnostics: readonly Diagnostic[]; readonly sources: SourceTexts }
+  | { readonly kind: "usage" | "unavailable"; readonly message: string };
+
+/** Starts every server, and says what each offers. */
+export async function listServers(request: ServersRequest): Promise<Result<readonly ServerReport[], McpProblem>> {
+  return withFound(request, async (servers, pool, pins) =>
+    ok(await Promise.all(servers.map((server) => reportOf(server, { pool, pins, request })))),
+  );
+}
+
+/** Writes into `flow.lock` what every server offers now. Gives what has changed by it, one sentence each. */
+export async function lockServers(request: ServersRequest): Promise<Result<readonly string[], McpProblem>> {
+  return withFound(request, async (servers, pool, pins) => {
+    const connected = await Promise.all(servers.map((server) => open(server, { pool, request })));
+    const said: string[] = [];
+    const next = new Map(pins);
+    for (const [index, server] of servers.entries()) {
+      const connection = connected[index];
+      if (connection?.ok !== true) return err(unavailable(server, connection?.error ?? ""));
+      const key = pinKey(server);
+      const [before, now] = [pins.get(key), pinOf(connection.value.tools)];
+      const change = before && changeOf(before, now);
+      said.push(`${key}: ${before === undefined ? `pinned ${now.size} tools` : (change ?? "as it was")}`);
+      next.set(key, now);
+    }
+    writeFileSync(join(workspaceOf(request.cwd), lockName), writePins(next));
+    return ok(said);
+  });
+}
+
+export interface CallRequest extends Omit<ServersRequest, "servers"> {
+  /** The name of a server, or an address. */
+  readonly server: string;
+  readonly tool: string;
+  readonly args: JsonObject;
+  /** `key=value` each; a value is what the tool's schema wants it to be. */
+  readonly texts: readonly string[];
+}
+
+/** The answer of one call; the error inside is what the tool said. */
+export async function callServer(request: CallRequest): Promise<Result<Result<ToolOutput, CallFailure>, McpProblem>> {
+  if (/^https?:\/\//.test(request.server)) {
+    const spec = addressed([request.server], request);
+    return withPool(request, async (pool) => callOn(await pool.own(spec, quiet(request)), request));
+  }
+  return withFound({ ...request, servers: [request.server] }, async ([server], pool) =>
+    server === undefined ? err({ kind: "usage", message: `there is no server \`${request.server}\`` }) : callOn(await open(server, { pool, request }), request),
+  );
+}
+
+export interface ProbeRequest extends Omit<ServersRequest, "file" | "servers"> {
+  /** An address, or a program with its arguments. */
+  readonly target: readonly string[];
+  /** A tool that is called with these arguments, whatever its schema. */
+  readonly call?: { readonly tool: string; readonly args: JsonObject };
+}
+
+/** What became of a tool: called and answered, called in vain, or left alone because it needs arguments. */
+export interface Probed {
+  readonly tool: string;
+  readonly outcome: "answered" | "failed" | "skipped";
+  readonly text: string;
+}
+
+/** Connects, and calls every tool that can be called without arguments. The error is a server that cannot be used. */
+export async function probeServer(request: ProbeRequest): Promise<Result<readonly Probed[], string>> {
+  const { target, call } = request;
+  const probed = await withPool(request, async (pool): Promise<Result<readonly Probed[], McpProblem>> => {
+    const connected = await pool.own(addressed(target, request), quiet(request));
+    if (!connected.ok) return err({ kind: "unavailable", message: connected.error });
+    const results: Probed[] = [];
+    for (const tool of connected.value.tools) {
+      const isAsked = call?.tool === tool.name;
+      const { required } = tool.parameters;
+      if (!isAsked && Array.isArray(required) && required.length > 0) {
+        results.push({ tool: tool.name, outcome: "skipped", text: `it needs ${required.join(", ")}` });
+        continue;
+      }
+      const answer = await connected.value.call(tool, isAsked ? call.args : {}, request.signal);
+      // One that says it failed has answered.
+      const outcome = answer.ok || answer.error.said ? "answered" : "failed";
+      results.push({ tool: tool.name, outcome, text: answer.ok ? textOf(answer.value) : answer.error.message });
+    }
+    if (call && !results.some(({ tool }) => tool === call.tool)) return err({ kind: "usage", message: `it has no tool \`${call.tool}\`` });
+    return ok(results);
+  });
+  return probed.ok ? probed : err("message" in probed.error ? probed.error.message : "");
+}
+
+export function textOf({ blocks }: ToolOutput): string {
+  return blocks.map((block) => (block.type === "text" ? block.text : `[${block.type}]`)).join("\n");
+}
+
+/** A server with its definition resolved, or why that cannot be. */
+interface Found extends Pick<PlannedServer, "name" | "file"> {
+  readonly required: boolean;
+  readonly spec: Result<ServerSpec, string>;
+}
+
+async function withFound<T>(
+  request: ServersRequest,
+  work: (servers: readonly Found[], pool: ServerPool, pins: Pins) => Promise<Result<T, McpProblem>>,
+): Promise<Result<T, McpProblem>> {
+  const found = request.file === undefined ? await inProject(request) : await inWorkflow(request.file, request);
+  if (!found.ok) return found;
+  const pins = projectPins(workspaceOf(request.cwd));
+  if (!pins.ok) return err({ kind: "usage", message: pins.error });
+  const { servers: wanted } = request;
+  const missing = wanted?.find((name) => !found.value.some((server) => server.name === name));
+  if (missing !== undefined) {
+    const where = request.file ?? projectServersFile;
+    const known = found.value.map(({ name }) => `\`${name}\``).join(", ") || "none";
+    return err({ kind: "usage", message: `there is no server \`${missing}\` in ${where}; there are ${known}` });
+  }
+  const chosen = found.value.filter(({ name }) => wanted?.includes(name) !== false);
+  return withPool(request, (pool) => work(chosen, pool, pins.value));
+}
+
+/** Servers that are gone when the work is done, whatever comes between. */
+async function withPool<T>(
+  { env }: Pick<ServersRequest, "env">,
+  work: (pool: ServerPool) => Promise<Result<T, McpProblem>>,
+): Promise<Result<T, McpProblem>> {
+  const supervision = supervise(env);
+  if (!supervision.ok) return err(supervision.error);
+  const folder = makeTempFolder();
+  const marks = new Marks("mcp", { ...supervision.value, watch: (mark) => startWatchdog({ mark, folder }) });
+  const pool = new ServerPool({ version, marks });
+  try {
+    return await work(pool);
+  } finally {
+    await pool.close();
+    await marks.end();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Checks of the project's own file are those of a workflow that names every server in it. */
+async function inProject({ cwd, env }: ServersRequest): Promise<Result<readonly Found[], McpProblem>> {
+  const workspace = workspaceOf(cwd);
+  const problems = createReport();
+  const file = join(workspace, projectServersFile);
+  const project = await readProjectServers({ path: file, shown: projectServersFile, problems, keep: () => undefined });
+  const shapes = (project?.names ?? []).flatMap((name) => project?.find(name) ?? []);
+  if (project?.names.length === 0) project.find("");
+  const diagnostics = problems.sorted();
+  if (diagnostics.some(({ severity }) => severity === "error")) {
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    return err({ kind: "invalid", diagnostics, sources: new Map([[projectServersFile, text]]) });
+  }
+  return ok(
+    shapes.flatMap((shape) => {
+      if (shape === "broken" || shape.definition.type !== "data") return [];
+      const { name, file: from, definition } = shape;
+      const spec = specOf({ name, definition: definition.json, variables: env, cwd: workspace, ...surroundings(env, []) });
+      return [{ name, file: from, required: isRequired(definition.json), spec }];
+    }),
+  );
+}
+
+async function inWorkflow(file: string, { cwd, env }: ServersRequest): Promise<Result<readonly Found[], McpProblem>> {
+  const { plan, diagnostics, sources } = await check({ file, cwd, env });
+  if (!plan) return err({ kind: "invalid", diagnostics, sources });
+  const evaluator = createEvaluator();
+  const workspace = workspaceOf(cwd);
+  const servers = serversOfPlan(plan).map((server): Found => {
+    const workflow = plan.workflows[server.workflow];
+    const presets = workflow?.inputs.map((input) => [input.name, input.default?.json ?? null] as const) ?? [];
+    const names = workflow?.secrets ?? [];
+    const secrets = Object.fromEntries(names.map((name) => [name, env[name] ?? ""]));
+    const known = { inputs: Object.fromEntries(presets), secrets };
+    const vars = evaluator.resolve({ type: "map", entries: workflow?.vars ?? [] }, { contexts: known });
+    const contexts = { ...known, ...(vars.ok && { vars: vars.value }) };
+    const definition = evaluator.resolve(server.definition, { contexts });
+    const around = evaluator.resolve({ type: "map", entries: workflow?.env ?? [] }, { contexts });
+    const missing = names.filter((name) => JSON.stringify(server.definition).includes(`secrets.${name}`) && (env[name] ?? "") === "");
+    const { name, file: from, expands } = server;
+    const required = definition.ok && isRequired(definition.value);
+    if (missing.length > 0) return { name, file: from, required, spec: err(`it reads the secret ${missing.join(", ")}, which is not set`) };
+    if (!definition.ok) return { name, file: from, required, spec: err(definition.error.message) };
+    const spec = specOf({
+      name,
+      definition: definition.value,
+      ...(expands && { variables: env }),
+      cwd: from === projectServersFile ? workspace : cwd,
+      ...surroundings(env, names, around.ok ? around.value : {}),
+    });
+    return { name, file: from, required, spec };
+  });
+  return ok(servers);
+}
+
+function surroundings(env: ServersRequest["env"], secrets: readonly string[], around: Json = {}): { inherited: Record<string, string>; around: JsonObject; step: JsonObject } {
+  const inherited = stepEnvironment({ inherited: env, providerKeys: [], secrets, own: {} });
+  return { inherited, around: isJsonObject(around) ? around : {}, step: {} };
+}
+
+function addressed(target: readonly string[], { env, cwd }: Pick<ServersRequest, "env" | "cwd">): ServerSpec {
+  const [first = ""] = target;
+  const callTime = 30_000;
+  if (/^https?:\/\//.test(first)) return { name: "it", callTime, address: { kind: "http", url: first, headers: {} } };
+  const inherited = stepEnvironment({ inherited: env, providerKeys: [], secrets: [], own: {} });
+  return { name: "it", callTime, address: { kind: "stdio", argv: target, cwd, env: inherited } };
+}
+
+function quiet({ signal }: Pick<ServersRequest, "signal">): { readonly note: () => void; readonly signal: AbortSignal } {
+  return { note: () => undefined, signal };
+}
+
+interface Opening {
+  readonly pool: ServerPool;
+  readonly request: Pick<ServersRequest, "signal">;
+}
+
+async function open({ spec }: Found, { pool, request }: Opening): Promise<Result<Connection, string>> {
+  return spec.ok ? pool.own(spec.value, quiet(request)) : spec;
+}
+
+async function reportOf(server: Found, { pins, ...opening }: Opening & { readonly pins: Pins }): Promise<ServerReport> {
+  const { name, file, required } = server;
+  const pin = pins.get(pinKey(server));
+  const connected = await open(server, opening);
+  if (!connected.ok) return { name, file, required, problem: connected.error, tools: [], pin: pin ? "same" : "none" };
+  const { tools } = connected.value;
+  const { names } = nameTools(name, tools.map((tool) => tool.name));
+  const change = pin && changeOf(pin, pinOf(tools));
+  return {
+    name,
+    file,
+    required,
+    tools: tools.map((tool) => ({ name: tool.name, called: names.get(tool.name) ?? tool.name, description: tool.description })),
+    pin: pin === undefined ? "none" : change === undefined ? "same" : { changed: change },
+  };
+}
+
+async function callOn(connected: Result<Connection, string>, request: CallRequest): Promise<Result<Result<ToolOutput, CallFailure>, McpProblem>> {
+  const { server, tool: name, args, texts, signal } = request;
+  if (!connected.ok) return err(unavailable({ name: server }, connected.error));
+  const { tools } = connected.value;
+  const { names } = nameTools(server, tools.map((tool) => tool.name));
+  const tool = tools.find((it) => it.name === name || names.get(it.name) === name);
+  if (tool === undefined) {
+    const known = tools.map((it) => `\`${it.name}\``).join(", ") || "none";
+    return err({ kind: "usage", message: `the server \`${server}\` has no tool \`${name}\`; it has ${known}` });
+  }
+  const { properties } = tool.parameters;
+  const typed = texts.map((text) => typedArgument(text, isJsonObject(properties) ? properties : {}));
+  return ok(await connected.value.call(tool, { ...args, ...Object.fromEntries(typed) }, signal));
+}
+
+/** What is not a text by the schema is JSON, if it can be read as JSON. */
+function typedArgument(text: string, properties: JsonObject): [string, Json] {
+  const at = text.indexOf("=");
+  const [key, value] = [text.slice(0, at), text.slice(at + 1)];
+  const schema = Object.hasOwn(properties, key) ? properties[key] : undefined;
+  if (isJsonObject(schema) && schema["type"] === "string") return [key, value];
+  try {
+    return [key, JSON.parse(value) as Json];
+  } catch {
+    return [key, value];
+  }
+}
+
+function unavailable({ name }: { readonly name: string }, why: string): McpProblem {
+  return { kind: "unavailable", message: `the MCP server \`${name}\` cannot be used: ${why}` };
+}
