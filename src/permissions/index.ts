@@ -12,8 +12,7 @@ import { compareDecisions, type Decision, type Layer, layers, type Rule } from "
 
 export { intersect } from "./judge.ts";
 export type { Block, RuleProblem, Vocabulary } from "./notation.ts";
-export { groupNames } from "./notation.ts";
-export { type Profile, profiles } from "./presets.ts";
+export type { Profile } from "./presets.ts";
 
 export interface PermissionOptions {
   readonly vocabulary: Vocabulary;

@@ -12,7 +12,7 @@ import { todoWriteTool } from "./todo-write.ts";
 import { isPublic, type WebFetchOptions, webFetchTool } from "./web-fetch.ts";
 import { writeTool } from "./write.ts";
 
-export { type CustomOptions, customTools } from "./custom.ts";
+export { customTools } from "./custom.ts";
 export { canonicalToolName, toolNames } from "./names.ts";
 
 export interface ToolsOptions extends Programs, Partial<WebFetchOptions> {}
