@@ -32,6 +32,9 @@ describe("the example mcp-files", () => {
   it("can be pinned, and runs as it did", async () => {
     expect(await place.flow(["mcp", "lock", workflow])).toMatchObject({ code: 0 });
     expect(Object.keys((JSON.parse(place.read("flow.lock")) as { mcp: object }).mcp)).toEqual([`${workflow}#notes`]);
-    expect(await place.flow(["run", workflow])).toMatchObject({ code: 0, stderr: expect.not.stringContaining("not pinned") });
+    expect(await place.flow(["run", workflow])).toMatchObject({
+      code: 0,
+      stderr: expect.not.stringContaining("not pinned"),
+    });
   });
 });

@@ -85,6 +85,8 @@ export interface State {
   /** Pays for every model call of the run. */
   readonly payer: Payer;
   turns: number;
+  /** The last turn in which the model was asked: what cannot be paid, or does not fit, is not. */
+  asked: number;
   usage: Usage;
   text: string;
   /** Input tokens of the first `upTo` messages, once they are known. */
@@ -109,6 +111,7 @@ export function stateOf(run: AgentRun): State {
     models: new ModelChain({ model: run.model, client: run.client }, run.fallbacks),
     payer: createPayer(run.budget),
     turns: recorded?.turns ?? 0,
+    asked: recorded?.turns ?? 0,
     usage: recorded?.usage ?? noUsage,
     text: "",
     measured: recorded?.measured,

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from "../model/json.ts";
-import { isJsonObject } from "../model/json.ts";
+import { isDeeperThan, isJsonObject, parseJson } from "../model/json.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 
@@ -24,24 +24,9 @@ export function parseArguments(raw: string): Result<JsonObject, string> {
   }
   if (!isJsonObject(value)) return err("they must be one JSON object");
   const problem = problemIn(value);
-  return problem === undefined ? ok(value) : err(problem);
-}
-
-/** Measured on the text, because a value nested too deep would overflow the stack of everything that walks it. */
-function isDeeperThan(raw: string, limit: number): boolean {
-  let depth = 0;
-  let quoted = false;
-  for (let i = 0; i < raw.length; i++) {
-    const char = raw[i];
-    if (quoted) {
-      if (char === "\\") i++;
-      else if (char === '"') quoted = false;
-    } else if (char === '"') quoted = true;
-    else if (char === "{" || char === "[") {
-      if (++depth > limit) return true;
-    } else if (char === "}" || char === "]") depth--;
-  }
-  return false;
+  if (problem !== undefined) return err(problem);
+  const kept = parseJson(raw);
+  return kept.ok ? ok(value) : err(kept.error.message);
 }
 
 /**

@@ -7,7 +7,7 @@ import { isJsonObject, own } from "../model/json.ts";
 import { type AgentOutcome, noUsage } from "../model/message.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Agent, Body, Plan } from "../model/plan.ts";
-import type { Attempt, Clock, Emit, Execute, ModelClient, Rights, Spend, Tool } from "../model/ports.ts";
+import type { Attempt, Clock, Emit, Execute, ModelClient, Rights, Spend, Tool, ToolCall } from "../model/ports.ts";
 import { elapsed } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
@@ -23,7 +23,7 @@ import { runAgent } from "./loop.ts";
 import { finishName } from "./output.ts";
 import { type RunRights, runRights, withDenials } from "./permission.ts";
 import { firstMessages, withTexts } from "./prompt.ts";
-import type { Conversations } from "./recorded.ts";
+import type { Conversations, Recorded } from "./recorded.ts";
 import type { Validators } from "./tool-call.ts";
 
 /** What agent steps need from the rest of the house; one for each run. */
@@ -120,6 +120,12 @@ export function createAgentExecute(options: AgentExecuteOptions): Execute {
     const count = (runsOf.get(path) ?? options.before?.runsOf(path) ?? 0) + 1;
     runsOf.set(path, count);
     const { workspace, clock, spill } = options;
+    if (recorded && rights)
+      await narrowAgain(recorded, equipment.value.tools, {
+        workspace,
+        signal,
+        narrow: (rules) => rights.narrow?.(rules),
+      });
     const hooks = options.hooks?.(agent, { step: path, agent: `${path}@${count}` });
     const spent = recorded && options.spent?.(recorded.agent);
     const limits = limitsOf(agent, step.limits, { ...around, ...(spent && { spent }) });
@@ -152,10 +158,21 @@ export function createAgentExecute(options: AgentExecuteOptions): Execute {
   };
 }
 
+/** What calls of before a resume took away stays away. */
+async function narrowAgain({ messages }: Recorded, tools: readonly Tool[], call: ToolCall): Promise<void> {
+  for (const block of messages.flatMap(({ blocks }) => blocks)) {
+    const tool = block.type === "call" ? tools.find(({ name, narrows }) => narrows && name === block.name) : undefined;
+    if (tool && block.type === "call" && isJsonObject(block.args)) await tool.run(block.args, call);
+  }
+}
+
 /** What hooks say at the beginning stands behind the instructions; they may also end it there. */
 async function openSession(run: AgentRun): Promise<AgentRun | AgentResult> {
   const source = run.recorded ? "resume" : "startup";
-  const word = await run.hooks?.fire({ event: "SessionStart", subject: source, fields: { source, model: run.model } }, run.signal);
+  const word = await run.hooks?.fire(
+    { event: "SessionStart", subject: source, fields: { source, model: run.model } },
+    run.signal,
+  );
   const ended = haltedBy(word?.stop);
   if (ended) return { ...ended, turns: 0, usage: noUsage, text: "" };
   return word && word.texts.length > 0 ? { ...run, messages: withTexts(run.messages, word.texts) } : run;

@@ -17,6 +17,7 @@ import {
   type Turn,
 } from "./agent-run.ts";
 import { afterFinish, endOfAnswer, haltedBy, settleEnd } from "./answer.ts";
+import type { Payer } from "./budget.ts";
 import { fitContext, shortenAfterOverflow } from "./fitting.ts";
 import { goOn } from "./go-on.ts";
 import { afterCalls, atStart, beforeCall, type Objection, type Past } from "./guard.ts";
@@ -34,7 +35,7 @@ export async function* runAgent(run: AgentRun): AsyncGenerator<AgentEvent, Agent
   const state = stateOf(run);
   let ending = yield* begin(run, state);
   while (ending === undefined) ending = yield* takeTurn(run, state);
-  const { turns, usage, text } = state;
+  const { asked: turns, usage, text } = state;
   return { ...ending, turns, usage, text };
 }
 
@@ -87,8 +88,15 @@ async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent
 
 async function* ask(run: AgentRun, state: State, ids: TurnIds): AsyncGenerator<AgentEvent, Reply> {
   const { signal, clock, pieces } = run;
-  const { models, payer } = state;
+  const { models } = state;
   const { model, client } = models.current;
+  const payer: Payer = {
+    pay: (payable, call) =>
+      state.payer.pay(payable, (paid) => {
+        state.asked = ids.turn;
+        return call(paid);
+      }),
+  };
   const request = buildRequest({
     model,
     agent: run.name,

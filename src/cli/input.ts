@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { readFileSync } from "node:fs";
+import type { JsonObject } from "../model/json.ts";
 
 /** Everything on standard input, for a workflow given as `-`. */
 export async function readStdin(file: string): Promise<{ stdin?: Uint8Array }> {
@@ -20,29 +20,9 @@ export function parseInput(
 }
 
 /** A JSON object from a file. */
-export function readJsonFile(path: string, what: string): { [name: string]: unknown } {
-  const value = parse(read(path, what), path, what);
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new InvalidArgumentError(`${what}: ${path} does not hold a JSON object.`);
-  return value as { [name: string]: unknown };
-}
-
-function read(path: string, what: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw new InvalidArgumentError(
-      `${what}: ${path} cannot be read (${error instanceof Error && "code" in error ? String(error.code) : String(error)}).`,
-    );
-  }
-}
-
-function parse(text: string, path: string, what: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, ""));
-  } catch (error) {
-    throw new InvalidArgumentError(
-      `${what}: ${path} is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
-    );
-  }
+export async function readJsonFile(path: string, what: string): Promise<JsonObject> {
+  const { readJsonObject } = await import("../flow/json-file.ts");
+  const read = await readJsonObject(path);
+  if (!read.ok) throw new InvalidArgumentError(`${what}: ${path} ${read.error}.`);
+  return read.value;
 }

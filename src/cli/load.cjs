@@ -41,11 +41,14 @@ function cacheName(file, command) {
 function cacheFolder() {
   const { env, platform } = process;
   if (env.NODE_DISABLE_COMPILE_CACHE) return undefined;
-  if (env.NODE_COMPILE_CACHE) return path.join(env.NODE_COMPILE_CACHE, "flow");
-  if (env.XDG_CACHE_HOME) return path.join(env.XDG_CACHE_HOME, "flow");
+  // One relative to whatever folder flow is started in would lie in somebody's project.
+  const named = [env.NODE_COMPILE_CACHE, env.XDG_CACHE_HOME].find((folder) => folder && path.isAbsolute(folder));
+  if (named !== undefined) return path.join(named, "flow");
   try {
     if (platform === "win32") return path.join(env.LOCALAPPDATA || os.tmpdir(), "flow", "cache");
-    return path.join(os.homedir(), platform === "darwin" ? "Library/Caches" : ".cache", "flow");
+    const home = os.homedir();
+    if (!path.isAbsolute(home)) return undefined;
+    return path.join(home, platform === "darwin" ? "Library/Caches" : ".cache", "flow");
   } catch {
     return undefined;
   }

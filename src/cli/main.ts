@@ -49,7 +49,16 @@ function defineProgram(): Command {
     .addHelpText("after", exitCodeHelp)
     .exitOverride();
   const running = [defineRun, defineResume, defineRuns, defineShow, defineLogs, defineWhy, defineCache];
-  const writing = [defineValidate, defineAgents, definePermit, defineGraph, defineEval, defineSchema, defineMcp, defineDoctor];
+  const writing = [
+    defineValidate,
+    defineAgents,
+    definePermit,
+    defineGraph,
+    defineEval,
+    defineSchema,
+    defineMcp,
+    defineDoctor,
+  ];
   for (const define of [...running, ...writing]) define(program);
   for (const command of program.commands)
     command.exitOverride().showHelpAfterError("(see `flow " + command.name() + " --help`)");
@@ -71,6 +80,10 @@ function report(error: unknown, debug: boolean): number {
   if (error instanceof Error && "code" in error && (error.code === "EMFILE" || error.code === "ENFILE")) {
     say(`flow: too many files are open (${error.code}); raise the limit (ulimit -n)\n`);
     return exitCodes.unavailable;
+  }
+  if (error instanceof Error && "syscall" in error && error.syscall === "uv_cwd") {
+    say("flow: the working directory is not there any more; go to one that is\n");
+    return exitCodes.usage;
   }
   say(bugText(error, debug));
   return exitCodes.internal;

@@ -1,5 +1,6 @@
-import { closeSync, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, readdirSync, readSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
+import { openRegular } from "../source/open.ts";
 import { dialectOf, foreignFolders, foreignStem } from "./dialects/index.ts";
 
 export const agentEndings: readonly string[] = [".yaml", ".yml", ".md"];
@@ -96,16 +97,16 @@ const head = 16 * 1024;
 /** The `name` of a front matter, without reading it as YAML: whoever uses the file does that. */
 function declaredName(path: string): string | undefined {
   const buffer = Buffer.alloc(head);
+  const opened = openRegular(path);
+  if (!opened.ok) return undefined;
+  const { descriptor } = opened.value;
   let text: string;
   try {
-    const file = openSync(path, "r");
-    try {
-      text = buffer.toString("utf8", 0, readSync(file, buffer, 0, head, 0));
-    } finally {
-      closeSync(file);
-    }
+    text = buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, head, 0));
   } catch {
     return undefined;
+  } finally {
+    closeSync(descriptor);
   }
   const matter = /^\ufeff?---[ \t]*\r?\n([^]*?)\r?\n---/.exec(text)?.[1];
   const name = matter === undefined ? undefined : /^name:[ \t]*(.*)$/m.exec(matter)?.[1]?.trim();

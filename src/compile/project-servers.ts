@@ -28,7 +28,12 @@ export interface ProjectServersSource {
 }
 
 /** Reads the file; undefined when there is none. */
-export async function readProjectServers({ path, shown, problems, keep }: ProjectServersSource): Promise<ProjectServers | undefined> {
+export async function readProjectServers({
+  path,
+  shown,
+  problems,
+  keep,
+}: ProjectServersSource): Promise<ProjectServers | undefined> {
   const bytes = await readSource(path);
   if (!bytes.ok) return undefined;
   const document = parseJson(bytes.value, shown);
@@ -94,12 +99,17 @@ function shapeOf(name: string, node: SourceNode, report: Report): ServerShape | 
   checkCommand(map, report);
   for (const { key, keyAt } of map.entries) {
     if (![...settings, "description", "disabled"].includes(key))
-      report("FLOW2002", keyAt, `\`${key}\` of the server \`${name}\` means nothing here and is passed over`, { severity: "warning" });
+      report("FLOW2002", keyAt, `\`${key}\` of the server \`${name}\` means nothing here and is passed over`, {
+        severity: "warning",
+      });
   }
   const written = asText(entry(map, "type")?.value)?.value;
   const type = written === undefined ? undefined : types[written];
   const kept = map.entries.filter(({ key }) => settings.includes(key) && key !== "type");
-  const json = Object.fromEntries([...kept.map(({ key, value }) => [key, toJson(value)] as const), ...(type === undefined ? [] : [["type", type] as const])]);
+  const json = Object.fromEntries([
+    ...kept.map(({ key, value }) => [key, toJson(value)] as const),
+    ...(type === undefined ? [] : [["type", type] as const]),
+  ]);
   return { name, file: projectServersFile, definition: { type: "data", json }, expands: true };
 }
 
@@ -110,23 +120,33 @@ function* shapeProblems(map: MapNode): Generator<Pick<Diagnostic, "code" | "at" 
   if (!command && !url) yield { code: "FLOW2003", at: map.at, message: "it needs a `command` or a `url`" };
   for (const key of ["command", "url", "cwd"]) {
     const value = get(key);
-    if (value && (asText(value)?.value.trim() ?? "") === "") yield { code: "FLOW2001", at: value.at, message: `\`${key}\` must be text` };
+    if (value && (asText(value)?.value.trim() ?? "") === "")
+      yield { code: "FLOW2001", at: value.at, message: `\`${key}\` must be text` };
   }
   const typeText = asText(type)?.value ?? "";
-  if (type && !Object.hasOwn(types, typeText)) yield { code: "FLOW2004", at: type.at, message: `\`type\` must be ${oneOf(Object.keys(types))}` };
+  if (type && !Object.hasOwn(types, typeText))
+    yield { code: "FLOW2004", at: type.at, message: `\`type\` must be ${oneOf(Object.keys(types))}` };
   else if (type && (typeText === "stdio") !== (command !== undefined))
-    yield { code: "FLOW2009", at: type.at, message: `\`type: ${typeText}\` does not go with \`${command ? "command" : "url"}\`` };
+    yield {
+      code: "FLOW2009",
+      at: type.at,
+      message: `\`type: ${typeText}\` does not go with \`${command ? "command" : "url"}\``,
+    };
   const args = get("args");
   if (args && args.kind !== "list") yield { code: "FLOW2001", at: args.at, message: "`args` must be a list of texts" };
   for (const arg of args?.kind === "list" ? itemsOf(args) : [])
     if (!isPlain(arg)) yield { code: "FLOW2001", at: arg.at, message: "an argument must be text" };
   for (const key of ["env", "headers"]) {
     const value = get(key);
-    if (value && value.kind !== "map") yield { code: "FLOW2001", at: value.at, message: `\`${key}\` must be a map of texts` };
-    for (const inner of entriesOf(value)) if (!isPlain(inner.value)) yield { code: "FLOW2001", at: inner.value.at, message: `\`${key}.${inner.key}\` must be text` };
+    if (value && value.kind !== "map")
+      yield { code: "FLOW2001", at: value.at, message: `\`${key}\` must be a map of texts` };
+    for (const inner of entriesOf(value))
+      if (!isPlain(inner.value))
+        yield { code: "FLOW2001", at: inner.value.at, message: `\`${key}.${inner.key}\` must be text` };
   }
   const disabled = get("disabled");
-  if (disabled?.kind === "scalar" && disabled.value === true) yield { code: "FLOW2009", at: disabled.at, message: "it is disabled, and this workflow names it" };
+  if (disabled?.kind === "scalar" && disabled.value === true)
+    yield { code: "FLOW2009", at: disabled.at, message: "it is disabled, and this workflow names it" };
 }
 
 function isPlain(node: SourceNode): boolean {

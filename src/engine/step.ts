@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject } from "../model/json.ts";
-import { parseDuration } from "../model/duration.ts";
+import { longestDuration, parseDuration } from "../model/duration.ts";
 import type { Failure } from "../model/outcome.ts";
 import { elapsed } from "../model/ports.ts";
 import type { Fingerprint } from "../model/event.ts";
@@ -243,8 +243,9 @@ function timeoutOf({ engine, step, sight }: StepRun): Result<number | undefined,
   const written = engine.evaluator.resolve(step.timeout, sight.visible);
   if (!written.ok) return err(expressionFailure(written.error));
   const timeout = typeof written.value === "string" ? parseDuration(written.value) : undefined;
-  if (timeout !== undefined) return ok(timeout);
-  const message = `the timeout is no duration such as \`30s\` or \`1h30m\`: ${JSON.stringify(written.value)}`;
+  if (timeout !== undefined && timeout <= longestDuration) return ok(timeout);
+  const shown = JSON.stringify(written.value).slice(0, 80);
+  const message = `the timeout is no duration between 1ms and 596h, such as \`30s\` or \`1h30m\`: ${shown}`;
   return err({ kind: "input", message });
 }
 

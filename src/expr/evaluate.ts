@@ -7,7 +7,7 @@ import { catchFault, Fault } from "./error.ts";
 import type { ExpressionError } from "./error.ts";
 import { functionNamed } from "./functions.ts";
 import { seenNodes } from "./inspect.ts";
-import { fits } from "./size.ts";
+import { fits, isLongerThan } from "./size.ts";
 import type { ParsedExpression } from "./parse.ts";
 import { describe, Refusal, shorten, tooLong } from "./refusal.ts";
 import {
@@ -37,7 +37,7 @@ export interface Scope {
   readonly status?: StatusFunctions;
   /** Absent where `hashFiles` is not allowed. */
   readonly hashFiles?: (globs: readonly string[]) => Result<string, string>;
-  /** Bytes of the JSON text of a result, and characters of any text on the way to it; 1 MiB when absent. */
+  /** Bytes of the JSON text of a result, and of any text that is read or made on the way to it; 1 MiB when absent. */
   readonly maxSize?: number;
 }
 
@@ -118,9 +118,9 @@ function evaluate(node: Node, scope: Scope): Item {
     case "context":
       return contextOf(node, scope);
     case "property":
-      return present(node, member(evaluate(node.object, scope), node.name));
+      return present(node, member(evaluate(node.object, scope), node.name), scope);
     case "index":
-      return present(node, member(evaluate(node.object, scope), evaluate(node.index, scope)));
+      return present(node, member(evaluate(node.object, scope), evaluate(node.index, scope)), scope);
     case "star":
       return new Filtered(itemsOf(evaluate(node.object, scope)));
     case "call":
@@ -143,10 +143,23 @@ function contextOf(node: ContextNode, { contexts }: Scope): Item {
 }
 
 /** Null for what does not exist, as in GitHub's language; an error for what should exist. */
-function present(node: AccessNode, value: Item | Missing | undefined): Item {
+function present(node: AccessNode, value: Item | Missing | undefined, { maxSize = defaultMaxSize }: Scope): Item {
   if (value === undefined) return null;
+  const texts = value instanceof Filtered ? value.items : [value];
+  if (texts.some((text) => typeof text === "string" && isLongerThan(text, maxSize)))
+    throw fault(node, unread(node, maxSize));
   if (value instanceof Filtered || !isMissing(value)) return value;
   return noValue(node, value.reason);
+}
+
+/**
+ * So long a text may have lost its middle when it was captured: what is left must not be judged as the whole. An error
+ * that `default(…)` does not hide either, for the value is there.
+ */
+function unread(node: AccessNode, limit: number): Refusal {
+  const name = node.type === "property" ? `\`${node.name}\`` : "This";
+  const message = `${name} is a text of more than ${limit} bytes, which no expression reads (the middle of long output is left out); write it to a file and read that`;
+  return new Refusal(message, "limit");
 }
 
 function noValue({ offset, length }: At, reason: string): never {
@@ -287,7 +300,7 @@ function apply(node: CallNode, scope: Scope): Json {
   const signature = functionNamed(node.name);
   const result = signature?.call?.(args, limit) ?? null;
   if (result instanceof Refusal) throw fault(node, result);
-  if (typeof result === "string" && result.length > limit) {
+  if (typeof result === "string" && isLongerThan(result, limit)) {
     throw fault(node, tooLong(signature?.name ?? node.name, limit));
   }
   return result;

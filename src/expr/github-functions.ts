@@ -1,4 +1,4 @@
-import type { Json } from "../model/json.ts";
+import { type Json, parseJson } from "../model/json.ts";
 import { Refusal, tooLong } from "./refusal.ts";
 import { manyArguments } from "./signature.ts";
 import type { Signature } from "./signature.ts";
@@ -84,9 +84,6 @@ function toJson(value: Json): string | Refusal {
 
 function fromJson(text: string): Json | Refusal {
   if (text.trim() === "") return new Refusal("fromJSON() was given an empty text");
-  try {
-    return JSON.parse(text) as Json;
-  } catch (thrown) {
-    return new Refusal(`Error parsing JSON when evaluating fromJSON: ${thrown instanceof Error ? thrown.message : ""}`);
-  }
+  const read = parseJson(text);
+  return read.ok ? read.value : new Refusal(`Error parsing JSON when evaluating fromJSON: ${read.error.message}`);
 }

@@ -17,7 +17,7 @@ export function wrongType(name: string, wanted: string, got: Json | undefined): 
 }
 
 export function tooLong(name: string, limit: number): Refusal {
-  return new Refusal(`The result of ${name}() is longer than ${limit} characters`, "limit");
+  return new Refusal(`The result of ${name}() is longer than ${limit} bytes`, "limit");
 }
 
 /** A value in a few words for a message: its type, and a short text or number as it is. */

@@ -12,6 +12,12 @@ export function fits(value: Json, max: number): Refusal | undefined {
   return spend(value, { left: max, max }, 0);
 }
 
+/** In bytes of UTF-8. Text that is short or long enough by its characters is not encoded. */
+export function isLongerThan(text: string, max: number): boolean {
+  if (text.length > max) return true;
+  return text.length * 3 > max && Buffer.byteLength(text) > max;
+}
+
 interface Budget {
   left: number;
   readonly max: number;

@@ -86,7 +86,7 @@ function skillProblems(place: { readonly cwd: string; readonly workspace: string
   const shelves = new Map<string, Promise<Shelf>>();
   return async (workflow, { text, at }) => {
     const [{ shelfOf }, { findSkill }] = await Promise.all([import("./skills.ts"), import("../skills/find.ts")]);
-    const shelf = shelves.get(workflow) ?? shelfOf(workflow, place);
+    const shelf = shelves.get(workflow) ?? shelfOf([workflow], place);
     shelves.set(workflow, shelf);
     const { skills, broken } = await shelf;
     const found = findSkill(text, skills);

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { longestDuration } from "../model/duration.ts";
 import type { Clock } from "../model/ports.ts";
 
 /** The machine's own time. */
@@ -6,7 +7,13 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after: (ms, callback) => {
-    const timer = setTimeout(callback, ms);
+    let timer: NodeJS.Timeout;
+    // A timer that is asked for more than it takes fires at once.
+    const wait = (left: number): void => {
+      if (left > longestDuration) timer = setTimeout(() => wait(left - longestDuration), longestDuration);
+      else timer = setTimeout(callback, left);
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
 };

@@ -2,7 +2,7 @@ import { asMap, entriesOf as nodesOf, itemsOf, textOf } from "../compile/read/no
 import { readLimits } from "../compile/read/agent.ts";
 import { readPermissions } from "../compile/read/permissions.ts";
 import { reportIssues } from "../compile/read/schema.ts";
-import { createReport } from "../compile/report.ts";
+import { createReport, type Report } from "../compile/report.ts";
 import { checkConfig } from "../jsonschema/check-config.ts";
 import type { Diagnostic, SourceTexts, Span } from "../model/diagnostic.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
@@ -171,8 +171,29 @@ async function readOne({ file, text, shown }: ConfigSource): Promise<Result<MapN
       at[0] === "models" ? "a model is named `provider/name`" : "a provider is named in small letters, digits and `-`";
     problems.report("FLOW3001", nodeAt(root, [...at, problem.key])?.keyAt ?? root.at, what);
   }
+  await reportRules(root, problems.report);
   const diagnostics = problems.sorted();
   return diagnostics.length > 0 ? err({ diagnostics, sources }) : ok(root);
+}
+
+/** Rules nobody can read would otherwise be missed in silence. One that never holds may speak of a workflow's own tool. */
+async function reportRules(root: MapNode, report: Report): Promise<void> {
+  const block = entry(root, "permissions")?.value;
+  if (block?.kind !== "map") return;
+  const [{ checkRules }, { canonicalToolName, languageTools }, { isSecretFile }] = await Promise.all([
+    import("../permissions/index.ts"),
+    import("../tools/names.ts"),
+    import("../tools/secret-files.ts"),
+  ]);
+  const vocabulary = { tools: [...languageTools.keys()], canonical: canonicalToolName, isSecret: isSecretFile };
+  for (const { path, message, suggestion, broken } of checkRules(
+    { layer: "project", permissions: toJson(block) },
+    vocabulary,
+  )) {
+    if (!broken) continue;
+    const at = nodeAt(block, path);
+    report("FLOW6008", at?.keyAt ?? at?.node.at ?? block.at, message, suggestion === undefined ? {} : { suggestion });
+  }
 }
 
 function problemAt(file: string, code: Diagnostic["code"], message: string): Diagnostic {

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { projectServersFile } from "../compile/project-servers.ts";
 import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import { builtInCatalog } from "../providers/catalog.ts";
 import type { Endpoint } from "../providers/endpoints.ts";
@@ -18,6 +21,15 @@ export interface Health {
     readonly problems: readonly Diagnostic[];
   };
   readonly providers: readonly ProviderHealth[];
+  /** The MCP servers of the project's `.mcp.json`, each of which was started. */
+  readonly servers: readonly ServerHealth[];
+}
+
+export interface ServerHealth {
+  readonly name: string;
+  readonly tools: number;
+  /** Why it cannot be used. */
+  readonly problem?: string;
 }
 
 export interface ProviderHealth {
@@ -64,12 +76,26 @@ export async function examine({ cwd, env, patience = defaultPatience }: DoctorOp
         providerHealth({ name, endpoint, env, patience }),
       ),
     ),
+    servers: existsSync(join(workspace, projectServersFile)) ? await serverHealth(cwd, env) : [],
   };
 }
 
 /** Of configuration files, for their diagnostics. */
 interface Texts {
   readonly sources: SourceTexts;
+}
+
+async function serverHealth(cwd: string, env: DoctorOptions["env"]): Promise<ServerHealth[]> {
+  const { listServers } = await import("./mcp.ts");
+  const found = await listServers({ cwd, env, signal: new AbortController().signal });
+  if (!found.ok) {
+    const problem = "message" in found.error ? found.error.message : (found.error.diagnostics[0]?.message ?? "");
+    return [{ name: projectServersFile, tools: 0, problem }];
+  }
+  return found.value.map(({ name, tools, problem, pin }) => {
+    const why = problem ?? (typeof pin === "object" ? `it is not as it was pinned: ${pin.changed}` : undefined);
+    return { name, tools: tools.length, ...(why !== undefined && { problem: why }) };
+  });
 }
 
 function isNewEnough(node: string): boolean {

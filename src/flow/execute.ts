@@ -7,7 +7,6 @@ import { err, ok } from "../model/result.ts";
 import { createSteps } from "../steps/index.ts";
 import { systemClock } from "./clock.ts";
 import type { Hands } from "./hands.ts";
-import { extrasOf } from "./extras.ts";
 import { createHookDesk, type HookDesk } from "./hooks.ts";
 import type { Instructions } from "./instructions.ts";
 import type { Skills } from "./skills.ts";
@@ -25,7 +24,8 @@ export interface ExecuteSource extends Pick<
 > {
   readonly options: StartOptions;
   readonly instructions: Instructions;
-  readonly skills: Skills;
+  /** Absent where no agent runs. */
+  readonly skills: Skills | undefined;
   readonly run: string;
   readonly before: Before | undefined;
 }
@@ -121,7 +121,11 @@ interface AgentRooms {
 
 async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: AgentRooms): Promise<Execute> {
   const { options, log, emit, before, spending, instructions } = source;
-  const [{ createAgentExecute }, { named }] = await Promise.all([import("../agent/execute.ts"), hands()]);
+  const [{ createAgentExecute }, { extrasOf }, { named }] = await Promise.all([
+    import("../agent/execute.ts"),
+    import("./extras.ts"),
+    hands(),
+  ]);
   const { models, plan, workspace, permissions } = options;
   return createAgentExecute({
     agents: plan.agents,

@@ -3,10 +3,20 @@ import { type HookRunner, runHooks } from "../hooks/run.ts";
 import type { Hooks } from "../model/hooks.ts";
 import { isJsonObject, own } from "../model/json.ts";
 import type { Agent } from "../model/plan.ts";
-import type { Execute } from "../model/ports.ts";
+import type { Emit, Execute } from "../model/ports.ts";
 import { stepEnvironment } from "../process/environment.ts";
-import type { ExecuteSource } from "./execute.ts";
-import { byteFilter } from "./masking.ts";
+import type { Marks } from "../process/marks.ts";
+import { byteFilter, type Masking } from "./masking.ts";
+import type { StartOptions } from "./run-options.ts";
+
+interface HookSource {
+  readonly options: StartOptions;
+  readonly run: string;
+  readonly masking: Masking;
+  readonly marks: Marks;
+  readonly log: { readonly file: string };
+  readonly emit: Emit;
+}
 
 /** Who is told of what happens in one step of a run. */
 export interface HookDesk {
@@ -16,7 +26,7 @@ export interface HookDesk {
   readonly around: (execute: Execute) => Execute;
 }
 
-export function createHookDesk(source: ExecuteSource): HookDesk {
+export function createHookDesk(source: HookSource): HookDesk {
   const { options } = source;
   const common = options.hooks.flatMap(({ value, layer, at }) =>
     readHooks(value, { from: `${layer} ${at.file}:${at.line}`, ofAgent: false }),
@@ -42,7 +52,7 @@ function isHeard(hooks: readonly Hook[]): boolean {
   return hooks.some(({ event }) => event === "StepStart" || event === "StepEnd");
 }
 
-function agentsHear({ options }: ExecuteSource): boolean {
+function agentsHear({ options }: HookSource): boolean {
   return Object.values(options.plan.agents).some((agent) => isHeard(ownHooks(agent)));
 }
 
@@ -53,7 +63,7 @@ function ownHooks({ settings, at }: Agent): readonly Hook[] {
 
 function guarded(
   execute: Execute,
-  { options }: ExecuteSource,
+  { options }: HookSource,
   hooksOf: (hooks: readonly Hook[], step: string, agent: string | null) => Hooks | undefined,
   common: readonly Hook[],
 ): Execute {
@@ -76,7 +86,7 @@ function guarded(
   };
 }
 
-function runnerOf(source: ExecuteSource, step: string, agent: string | null): HookRunner {
+function runnerOf(source: HookSource, step: string, agent: string | null): HookRunner {
   const { options, masking, marks, emit } = source;
   const { secrets, env, workspace } = options;
   return {

@@ -1,11 +1,18 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectServersFile, readProjectServers } from "../compile/project-servers.ts";
-import { createReport } from "../compile/report.ts";
-import { createEvaluator } from "../expr/template.ts";
-import { type CallFailure, changeOf, type Connection, isRequired, pinKey, pinOf, type Pins, ServerPool, type ServerSpec, specOf, writePins } from "../mcp/index.ts";
+import { projectServersFile } from "../compile/project-servers.ts";
+import {
+  type CallFailure,
+  changeOf,
+  type Connection,
+  pinKey,
+  pinOf,
+  type Pins,
+  ServerPool,
+  type ServerSpec,
+  writePins,
+} from "../mcp/index.ts";
 import { nameTools } from "../mcp/names.ts";
-import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { ToolOutput } from "../model/ports.ts";
@@ -14,21 +21,16 @@ import { Marks } from "../process/marks.ts";
 import { makeTempFolder } from "../process/temp-folder.ts";
 import { startWatchdog } from "../process/watchdog.ts";
 import { workspaceOf } from "../runlog/runs.ts";
-import { check } from "./check.ts";
-import { type PlannedServer, serversOfPlan } from "./plan-servers.ts";
+import {
+  type Found,
+  type McpProblem,
+  serversInProject,
+  serversInWorkflow,
+  type ServersRequest,
+} from "./find-servers.ts";
 import { lockName, projectPins } from "./servers.ts";
 import { supervise } from "./supervision.ts";
 import { version } from "./version.ts";
-
-/** Where servers are looked for: those a workflow uses, or without one those of the project. */
-export interface ServersRequest {
-  readonly file?: string;
-  readonly cwd: string;
-  readonly env: { readonly [name: string]: string | undefined };
-  /** Only these; all when absent. */
-  readonly servers?: readonly string[];
-  readonly signal: AbortSignal;
-}
 
 /** A server as it was found. */
 export interface ServerReport {
@@ -40,10 +42,6 @@ export interface ServerReport {
   readonly tools: readonly { readonly name: string; readonly called: string; readonly description: string }[];
   readonly pin: "same" | "none" | { readonly changed: string };
 }
-
-export type McpProblem =
-  | { readonly kind: "invalid"; readonly diagnostics: readonly Diagnostic[]; readonly sources: SourceTexts }
-  | { readonly kind: "usage" | "unavailable"; readonly message: string };
 
 /** Starts every server, and says what each offers. */
 export async function listServers(request: ServersRequest): Promise<Result<readonly ServerReport[], McpProblem>> {
@@ -88,7 +86,9 @@ export async function callServer(request: CallRequest): Promise<Result<Result<To
     return withPool(request, async (pool) => callOn(await pool.own(spec, quiet(request)), request));
   }
   return withFound({ ...request, servers: [request.server] }, async ([server], pool) =>
-    server === undefined ? err({ kind: "usage", message: `there is no server \`${request.server}\`` }) : callOn(await open(server, { pool, request }), request),
+    server === undefined
+      ? err({ kind: "usage", message: `there is no server \`${request.server}\`` })
+      : callOn(await open(server, { pool, request }), request),
   );
 }
 
@@ -117,7 +117,11 @@ export async function probeServer(request: ProbeRequest): Promise<Result<readonl
       const isAsked = call?.tool === tool.name;
       const { required } = tool.parameters;
       if (!isAsked && Array.isArray(required) && required.length > 0) {
-        results.push({ tool: tool.name, outcome: "skipped", text: `it needs ${required.join(", ")}` });
+        results.push({
+          tool: tool.name,
+          outcome: "skipped",
+          text: `it needs ${required.map((key) => JSON.stringify(key)).join(", ")}`,
+        });
         continue;
       }
       const answer = await connected.value.call(tool, isAsked ? call.args : {}, request.signal);
@@ -125,7 +129,8 @@ export async function probeServer(request: ProbeRequest): Promise<Result<readonl
       const outcome = answer.ok || answer.error.said ? "answered" : "failed";
       results.push({ tool: tool.name, outcome, text: answer.ok ? textOf(answer.value) : answer.error.message });
     }
-    if (call && !results.some(({ tool }) => tool === call.tool)) return err({ kind: "usage", message: `it has no tool \`${call.tool}\`` });
+    if (call && !results.some(({ tool }) => tool === call.tool))
+      return err({ kind: "usage", message: `it has no tool \`${call.tool}\`` });
     return ok(results);
   });
   return probed.ok ? probed : err("message" in probed.error ? probed.error.message : "");
@@ -135,17 +140,12 @@ export function textOf({ blocks }: ToolOutput): string {
   return blocks.map((block) => (block.type === "text" ? block.text : `[${block.type}]`)).join("\n");
 }
 
-/** A server with its definition resolved, or why that cannot be. */
-interface Found extends Pick<PlannedServer, "name" | "file"> {
-  readonly required: boolean;
-  readonly spec: Result<ServerSpec, string>;
-}
-
 async function withFound<T>(
   request: ServersRequest,
   work: (servers: readonly Found[], pool: ServerPool, pins: Pins) => Promise<Result<T, McpProblem>>,
 ): Promise<Result<T, McpProblem>> {
-  const found = request.file === undefined ? await inProject(request) : await inWorkflow(request.file, request);
+  const found =
+    request.file === undefined ? await serversInProject(request) : await serversInWorkflow(request.file, request);
   if (!found.ok) return found;
   const pins = projectPins(workspaceOf(request.cwd));
   if (!pins.ok) return err({ kind: "usage", message: pins.error });
@@ -179,66 +179,6 @@ async function withPool<T>(
   }
 }
 
-/** Checks of the project's own file are those of a workflow that names every server in it. */
-async function inProject({ cwd, env }: ServersRequest): Promise<Result<readonly Found[], McpProblem>> {
-  const workspace = workspaceOf(cwd);
-  const problems = createReport();
-  const file = join(workspace, projectServersFile);
-  const project = await readProjectServers({ path: file, shown: projectServersFile, problems, keep: () => undefined });
-  const shapes = (project?.names ?? []).flatMap((name) => project?.find(name) ?? []);
-  if (project?.names.length === 0) project.find("");
-  const diagnostics = problems.sorted();
-  if (diagnostics.some(({ severity }) => severity === "error")) {
-    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
-    return err({ kind: "invalid", diagnostics, sources: new Map([[projectServersFile, text]]) });
-  }
-  return ok(
-    shapes.flatMap((shape) => {
-      if (shape === "broken" || shape.definition.type !== "data") return [];
-      const { name, file: from, definition } = shape;
-      const spec = specOf({ name, definition: definition.json, variables: env, cwd: workspace, ...surroundings(env, []) });
-      return [{ name, file: from, required: isRequired(definition.json), spec }];
-    }),
-  );
-}
-
-async function inWorkflow(file: string, { cwd, env }: ServersRequest): Promise<Result<readonly Found[], McpProblem>> {
-  const { plan, diagnostics, sources } = await check({ file, cwd, env });
-  if (!plan) return err({ kind: "invalid", diagnostics, sources });
-  const evaluator = createEvaluator();
-  const workspace = workspaceOf(cwd);
-  const servers = serversOfPlan(plan).map((server): Found => {
-    const workflow = plan.workflows[server.workflow];
-    const presets = workflow?.inputs.map((input) => [input.name, input.default?.json ?? null] as const) ?? [];
-    const names = workflow?.secrets ?? [];
-    const secrets = Object.fromEntries(names.map((name) => [name, env[name] ?? ""]));
-    const known = { inputs: Object.fromEntries(presets), secrets };
-    const vars = evaluator.resolve({ type: "map", entries: workflow?.vars ?? [] }, { contexts: known });
-    const contexts = { ...known, ...(vars.ok && { vars: vars.value }) };
-    const definition = evaluator.resolve(server.definition, { contexts });
-    const around = evaluator.resolve({ type: "map", entries: workflow?.env ?? [] }, { contexts });
-    const missing = names.filter((name) => JSON.stringify(server.definition).includes(`secrets.${name}`) && (env[name] ?? "") === "");
-    const { name, file: from, expands } = server;
-    const required = definition.ok && isRequired(definition.value);
-    if (missing.length > 0) return { name, file: from, required, spec: err(`it reads the secret ${missing.join(", ")}, which is not set`) };
-    if (!definition.ok) return { name, file: from, required, spec: err(definition.error.message) };
-    const spec = specOf({
-      name,
-      definition: definition.value,
-      ...(expands && { variables: env }),
-      cwd: from === projectServersFile ? workspace : cwd,
-      ...surroundings(env, names, around.ok ? around.value : {}),
-    });
-    return { name, file: from, required, spec };
-  });
-  return ok(servers);
-}
-
-function surroundings(env: ServersRequest["env"], secrets: readonly string[], around: Json = {}): { inherited: Record<string, string>; around: JsonObject; step: JsonObject } {
-  const inherited = stepEnvironment({ inherited: env, providerKeys: [], secrets, own: {} });
-  return { inherited, around: isJsonObject(around) ? around : {}, step: {} };
-}
-
 function addressed(target: readonly string[], { env, cwd }: Pick<ServersRequest, "env" | "cwd">): ServerSpec {
   const [first = ""] = target;
   const callTime = 30_000;
@@ -247,7 +187,10 @@ function addressed(target: readonly string[], { env, cwd }: Pick<ServersRequest,
   return { name: "it", callTime, address: { kind: "stdio", argv: target, cwd, env: inherited } };
 }
 
-function quiet({ signal }: Pick<ServersRequest, "signal">): { readonly note: () => void; readonly signal: AbortSignal } {
+function quiet({ signal }: Pick<ServersRequest, "signal">): {
+  readonly note: () => void;
+  readonly signal: AbortSignal;
+} {
   return { note: () => undefined, signal };
 }
 
@@ -266,22 +209,35 @@ async function reportOf(server: Found, { pins, ...opening }: Opening & { readonl
   const connected = await open(server, opening);
   if (!connected.ok) return { name, file, required, problem: connected.error, tools: [], pin: pin ? "same" : "none" };
   const { tools } = connected.value;
-  const { names } = nameTools(name, tools.map((tool) => tool.name));
+  const { names } = nameTools(
+    name,
+    tools.map((tool) => tool.name),
+  );
   const change = pin && changeOf(pin, pinOf(tools));
   return {
     name,
     file,
     required,
-    tools: tools.map((tool) => ({ name: tool.name, called: names.get(tool.name) ?? tool.name, description: tool.description })),
+    tools: tools.map((tool) => ({
+      name: tool.name,
+      called: names.get(tool.name) ?? tool.name,
+      description: tool.description,
+    })),
     pin: pin === undefined ? "none" : change === undefined ? "same" : { changed: change },
   };
 }
 
-async function callOn(connected: Result<Connection, string>, request: CallRequest): Promise<Result<Result<ToolOutput, CallFailure>, McpProblem>> {
+async function callOn(
+  connected: Result<Connection, string>,
+  request: CallRequest,
+): Promise<Result<Result<ToolOutput, CallFailure>, McpProblem>> {
   const { server, tool: name, args, texts, signal } = request;
   if (!connected.ok) return err(unavailable({ name: server }, connected.error));
   const { tools } = connected.value;
-  const { names } = nameTools(server, tools.map((tool) => tool.name));
+  const { names } = nameTools(
+    server,
+    tools.map((tool) => tool.name),
+  );
   const tool = tools.find((it) => it.name === name || names.get(it.name) === name);
   if (tool === undefined) {
     const known = tools.map((it) => `\`${it.name}\``).join(", ") || "none";

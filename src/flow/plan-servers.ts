@@ -37,7 +37,10 @@ function* stepsIn({ steps }: Scope): Generator<Pick<Step | Undo, "body" | "input
   }
 }
 
-function serversOfStep({ body, inputs }: Pick<Step, "body" | "inputs">): (Server & { readonly definition: Template })[] {
+function serversOfStep({
+  body,
+  inputs,
+}: Pick<Step, "body" | "inputs">): (Server & { readonly definition: Template })[] {
   if ((body.kind !== "agent" && body.kind !== "tool") || body.mcp === undefined || inputs.type !== "map") return [];
   const definitions = inputs.entries.find(({ name }) => name === "mcp")?.value;
   if (definitions?.type !== "map") return [];
@@ -49,7 +52,11 @@ function serversOfStep({ body, inputs }: Pick<Step, "body" | "inputs">): (Server
 
 /** Names of the variables a definition reads where credentials are written: what they hold is not for any log. */
 function secretVariables(definition: Json): string[] {
-  const parts = isJsonObject(definition) ? ["env", "headers", "args", "url"].map((key) => JSON.stringify(own(definition, key) ?? "")) : [];
-  const names = parts.flatMap((part) => [...part.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name = ""]) => name));
+  const parts = isJsonObject(definition)
+    ? ["env", "headers", "args", "url"].map((key) => JSON.stringify(own(definition, key) ?? ""))
+    : [];
+  const names = parts.flatMap((part) =>
+    [...part.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name = ""]) => name),
+  );
   return [...new Set(names)].filter((name) => /key|token|secret|passw|credential|auth/i.test(name));
 }

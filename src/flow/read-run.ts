@@ -32,7 +32,9 @@ export function readRuns({
 }: RunsPlace): Result<{ readonly folder: string; readonly runs: readonly RunRow[] }, string> {
   const folder = runsFolder(workspaceOf(cwd), runsDir);
   if (runsDir !== undefined && runsDir !== "" && !existsSync(folder)) return err(`there is no folder ${folder}`);
-  const runs = listRuns(folder).map((run) => skimRun(path.join(folder, run)));
+  const listed = listRuns(folder);
+  if (!listed.ok) return listed;
+  const runs = listed.value.map((run) => skimRun(path.join(folder, run)));
   return ok({
     folder,
     runs: runs.reverse().map((run) => ({ ...run, state: stateOf(path.join(folder, run.run), run) })),

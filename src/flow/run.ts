@@ -23,7 +23,6 @@ import { createFingerprint } from "./fingerprint.ts";
 import { type Masking, maskedFailure } from "./masking.ts";
 import { loadHashFiles } from "./hash-files.ts";
 import { readInstructions } from "./instructions.ts";
-import { readSkills } from "./skills.ts";
 import type { StartOptions } from "./run-options.ts";
 import { type Course, openSite, type Site } from "./site.ts";
 import { version } from "./version.ts";
@@ -128,9 +127,11 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
   // Nothing of a run that died may go on beside the one that takes its place.
   if (before !== undefined) await marks.reap();
   const instructions = readInstructions(plan, options.cwd, options.workspace);
-  const skills = await readSkills(instructions.plan, options);
+  const hasAgents = Object.keys(plan.agents).length > 0;
+  const skills = hasAgents ? await (await import("./skills.ts")).readSkills(instructions.plan, options) : undefined;
+  const defined = skills?.plan ?? instructions.plan;
   const { execute, waiting, close } = createExecute({ ...site, options, instructions, skills, run, before });
-  const cached = { ...options, plan: skills.plan };
+  const cached = { ...options, plan: defined };
   const result = await runPlan({
     plan,
     inputs: options.inputs,
@@ -138,7 +139,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
     run: { id: run, started: began },
     execute,
     retriable: (step) => retriedKinds.has(step.kind),
-    fingerprint: createFingerprint(skills.plan, masking.hasSecrets ? masking.mask.mask : undefined),
+    fingerprint: createFingerprint(defined, masking.hasSecrets ? masking.mask.mask : undefined),
     ...(before && { past: before.past }),
     ...(usesCache(plan) && { cache: await openCache(cached, { run, masking, emit }) }),
     spent: (path) => spending.within(path),

@@ -110,13 +110,15 @@ function serversOf({ step: { body } }: Attempt): StepServers {
 async function take(server: Server, taking: Taking): Promise<Result<Taken | undefined, Failure>> {
   const { attempt, names, setting } = taking;
   const { name } = server;
-  const note = (text: string): void => setting.emit({ type: "mcp.warning", step: attempt.path, server: name, note: text });
+  const note = (text: string): void =>
+    setting.emit({ type: "mcp.warning", step: attempt.path, server: name, note: text });
   const definition = definitionOf(server, attempt);
   const spec = specFor(server, definition, taking);
   const begun = systemClock.monotonic();
   const connected = spec.ok ? await connection(server, spec.value, { ...taking, note }) : spec;
   if (!connected.ok) {
-    if (attempt.signal.aborted || isRequired(definition)) return err(unavailable(name, connected.error, spec.ok ? spec.value : undefined));
+    if (attempt.signal.aborted || isRequired(definition))
+      return err(unavailable(name, connected.error, spec.ok ? spec.value : undefined));
     note(`it is not there, and not required: ${connected.error}`);
     return ok(undefined);
   }
@@ -127,7 +129,14 @@ async function take(server: Server, taking: Taking): Promise<Result<Taken | unde
     setting.told.add(connected.value);
     const duration = Math.round(systemClock.monotonic() - begun);
     const { length } = named.tools;
-    setting.emit({ type: "mcp.started", step: attempt.path, server: name, offers: length, pinned: pinned.value, duration });
+    setting.emit({
+      type: "mcp.started",
+      step: attempt.path,
+      server: name,
+      offers: length,
+      pinned: pinned.value,
+      duration,
+    });
     for (const text of named.notes) note(text);
   }
   const chosen = choose(named.tools, name, names);
@@ -139,7 +148,11 @@ function definitionOf({ name }: Server, { inputs }: Attempt): Json {
   return (isJsonObject(definitions) && own(definitions, name)) || {};
 }
 
-function specFor({ name, expands, file }: Server, definition: Json, { attempt, given, setting }: Taking): Result<ServerSpec, string> {
+function specFor(
+  { name, expands, file }: Server,
+  definition: Json,
+  { attempt, given, setting }: Taking,
+): Result<ServerSpec, string> {
   const { options, masking } = setting;
   const { env: inherited, secrets } = options;
   const env = own(attempt.inputs, "env");
@@ -200,13 +213,20 @@ function pinnedAs(server: Server, { tools }: Connection, { pins, options }: Sett
 }
 
 /** All of a server's tools, unless the list names some of them. */
-function choose(tools: readonly Tool[], server: string, names: readonly string[] | undefined): Result<readonly Tool[], Failure> {
+function choose(
+  tools: readonly Tool[],
+  server: string,
+  names: readonly string[] | undefined,
+): Result<readonly Tool[], Failure> {
   const wanted = (names ?? []).filter((name) => name === `mcp__${server}` || name.startsWith(prefixOf(server)));
   if (wanted.length === 0) return ok(tools);
   const missing = wanted.find((name) => !tools.some((tool) => isNamed(tool.name, server, [name])));
   if (missing === undefined) return ok(tools.filter(({ name }) => isNamed(name, server, wanted)));
   const offered = tools.map(({ name }) => `\`${name}\``).join(", ");
-  return err({ kind: "unavailable", message: `the MCP server \`${server}\` has no tool \`${missing}\`; it has ${offered || "none"}` });
+  return err({
+    kind: "unavailable",
+    message: `the MCP server \`${server}\` has no tool \`${missing}\`; it has ${offered || "none"}`,
+  });
 }
 
 /** What a tool says is masked before anybody sees it, like the output of a command. */

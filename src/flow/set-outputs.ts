@@ -1,6 +1,6 @@
 import { compileSchema } from "../jsonschema/compile.ts";
 import type { LogLine, SetOutput } from "../model/event.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
+import { isJsonObject, type Json, type JsonObject, own, parseJson } from "../model/json.ts";
 import { nearest } from "../model/names.ts";
 import type { Plan, Step } from "../model/plan.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -40,7 +40,9 @@ export async function fitSet(plan: Plan, written: WrittenSet, outputs: Json): Pr
     return err(`\`${step}\` has no output \`${output}\`; ${known}`);
   }
   const problems: string[] = [];
-  for (const value of valuesOf(text)) {
+  const values = valuesOf(text);
+  if (!values.ok) return err(`the value for \`${step}.${output}\` cannot be kept as it is: ${values.error}`);
+  for (const value of values.value) {
     const found = declared === undefined ? [] : await misfits(declared, output, value);
     if (found.length === 0) return ok({ step, output, value });
     problems.push(...found);
@@ -67,13 +69,10 @@ export async function lastOutputs(
 }
 
 /** JSON where it is JSON; every text is also a text. */
-function valuesOf(text: string): Json[] {
-  try {
-    const value = JSON.parse(text) as Json;
-    return typeof value === "string" ? [value] : [value, text];
-  } catch {
-    return [text];
-  }
+function valuesOf(text: string): Result<Json[], string> {
+  const read = parseJson(text);
+  if (!read.ok) return read.error.isJson ? err(read.error.message) : ok([text]);
+  return ok(typeof read.value === "string" ? [read.value] : [read.value, text]);
 }
 
 /** The schema of a result that is the step's outputs, if it declares that one. */

@@ -4,7 +4,8 @@ import { isJsonObject, type Json, own } from "../model/json.ts";
 import type { Agent, Plan } from "../model/plan.ts";
 import type { Tool } from "../model/ports.ts";
 import { findSkill } from "../skills/find.ts";
-import { readShelf, type Shelf, type Skill } from "../skills/shelf.ts";
+import { readShelf, type Shelf } from "../skills/shelf.ts";
+import type { Skill } from "../skills/skill.ts";
 import { skillList, skillText, skillTool } from "../skills/tool.ts";
 
 /** What the agents of one run can learn. */
@@ -22,16 +23,15 @@ interface Place {
   readonly workspace: string;
 }
 
-/** The skills a workflow can use: beside its file, then of the project. */
-export function shelfOf(workflow: string, { cwd, workspace }: Place): Promise<Shelf> {
-  const folder = workflow === "-" ? cwd : dirname(resolve(workspace, workflow));
-  return readShelf([folder, workspace], { cwd, workspace });
+/** The skills some workflows can use: beside their files, then of the project. */
+export function shelfOf(workflows: readonly string[], { cwd, workspace }: Place): Promise<Shelf> {
+  const folders = workflows.map((path) => (path === "-" ? cwd : dirname(resolve(workspace, path))));
+  return readShelf([...folders, workspace], { cwd, workspace });
 }
 
 /** Reads the skills of a run's agents, once. */
 export async function readSkills(plan: Plan, place: Place): Promise<Skills> {
-  if (Object.keys(plan.agents).length === 0) return { told: () => [], tools: () => [], plan };
-  const { skills } = await shelfOf(plan.root, place);
+  const { skills } = await shelfOf([plan.root, ...Object.keys(plan.workflows)], place);
   const listed = skills.some(({ hidden }) => !hidden);
   const agents = Object.entries(plan.agents).map(([key, agent]) => [key, withContent(agent, skills)] as const);
   return {

@@ -50,8 +50,8 @@ export async function runHooks(
   return together(words);
 }
 
-function withoutYes({ decision: _, ...word }: HookWord): HookWord {
-  return word;
+function withoutYes({ block, stop, input, texts }: HookWord): HookWord {
+  return { ...(block !== undefined && { block }), ...(stop !== undefined && { stop }), ...(input && { input }), texts };
 }
 
 async function runOne(

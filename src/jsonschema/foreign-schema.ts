@@ -40,8 +40,10 @@ function modern(schema: JsonObject): JsonObject {
   const named = Object.entries(dependencies);
   const lists = named.filter(([, value]) => Array.isArray(value));
   const schemas = named.filter(([, value]) => !Array.isArray(value));
-  if (lists.length > 0) result["dependentRequired"] = { ...objectAt(schema, "dependentRequired"), ...Object.fromEntries(lists) };
-  if (schemas.length > 0) result["dependentSchemas"] = { ...objectAt(schema, "dependentSchemas"), ...Object.fromEntries(schemas) };
+  if (lists.length > 0)
+    result["dependentRequired"] = { ...objectAt(schema, "dependentRequired"), ...Object.fromEntries(lists) };
+  if (schemas.length > 0)
+    result["dependentSchemas"] = { ...objectAt(schema, "dependentSchemas"), ...Object.fromEntries(schemas) };
   return result;
 }
 

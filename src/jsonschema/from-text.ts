@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, own } from "../model/json.ts";
+import { isJsonObject, isKept, type Json, own, parseJson } from "../model/json.ts";
 import { err, ok, type Result } from "../model/result.ts";
 
 /**
@@ -28,29 +28,23 @@ function asType(text: string, type: string): Result<Json, string> {
   switch (type) {
     case "number":
     case "integer": {
-      const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
-      return Number.isFinite(number)
-        ? ok(number)
-        : err(type === "integer" ? "must be a whole number" : "must be a number");
+      const written = text.trim();
+      const isNumber = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(written);
+      if (isNumber && isKept(written)) return ok(Number(written));
+      const wanted = type === "integer" ? "must be a whole number" : "must be a number";
+      return err(
+        isNumber ? `${wanted} that is kept exactly, and this is too large (\`type: string\` keeps it as text)` : wanted,
+      );
     }
     case "boolean":
       return text === "true" || text === "false" ? ok(text === "true") : err("must be `true` or `false`");
     case "null":
       return text === "null" ? ok(null) : err("must be `null`");
     default: {
-      const value = parseJson(text);
-      const fits = type === "array" ? Array.isArray(value) : isJsonObject(value);
-      return fits && value !== undefined
-        ? ok(value)
-        : err(`must be a JSON ${type}, such as ${type === "array" ? "'[1, 2]'" : `'{"a": 1}'`}`);
+      const read = parseJson(text);
+      if (!read.ok && read.error.isJson) return err(`must be JSON that can be kept as it is: ${read.error.message}`);
+      const fits = read.ok && (type === "array" ? Array.isArray(read.value) : isJsonObject(read.value));
+      return fits ? read : err(`must be a JSON ${type}, such as ${type === "array" ? "'[1, 2]'" : `'{"a": 1}'`}`);
     }
-  }
-}
-
-function parseJson(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
   }
 }

@@ -1,5 +1,14 @@
-import type { CallToolResult, Client, JsonSchemaValidator, jsonSchemaValidator, RequestOptions, Tool as WireTool, Transport } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  Client,
+  JsonSchemaValidator,
+  jsonSchemaValidator,
+  RequestOptions,
+  Tool as WireTool,
+  Transport,
+} from "@modelcontextprotocol/client";
 import { hash } from "node:crypto";
+import type * as VendorModule from "@modelcontextprotocol/client";
 import { compileSchema } from "../jsonschema/compile.ts";
 import { fromForeignSchema } from "../jsonschema/foreign-schema.ts";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.ts";
@@ -60,14 +69,15 @@ export async function connect(spec: ServerSpec, options: ConnectOptions): Promis
     } catch (error) {
       const why = late.aborted ? `it did not answer within ${startTime / 1000} s` : wordsOf(error, wire.end());
       await quietly(wire.transport.close());
-      const isRefusal = error instanceof vendor.ProtocolError || (error instanceof vendor.SdkHttpError && error.status === 400);
+      const isRefusal =
+        error instanceof vendor.ProtocolError || (error instanceof vendor.SdkHttpError && error.status === 400);
       if (mode === "auto" || !isRefusal || signal.aborted) return err(why);
     }
   }
   throw new Error("both ways to connect were tried");
 }
 
-type Vendor = typeof import("@modelcontextprotocol/client");
+type Vendor = typeof VendorModule;
 
 /** One end of a connection: the transport, and how it ended if it did. */
 interface Wire {
@@ -83,7 +93,9 @@ function wireOf({ address }: ServerSpec, options: ConnectOptions, vendor: Vendor
   const url = new URL(address.url);
   const how = { requestInit: { headers: address.headers }, fetch: boundedFetch };
   const transport =
-    address.kind === "sse" ? new vendor.SSEClientTransport(url, how) : new vendor.StreamableHTTPClientTransport(url, how);
+    address.kind === "sse"
+      ? new vendor.SSEClientTransport(url, how)
+      : new vendor.StreamableHTTPClientTransport(url, how);
   return { transport, end: () => undefined };
 }
 
@@ -100,7 +112,8 @@ async function begin(client: Client, transport: Transport, limits: RequestOption
   await client.connect(transport, limits);
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const { tools } = await client.listTools(undefined, limits);
-  if (tools.length > mostTools) throw new Error(`it offers ${tools.length} tools; more than ${mostTools} are of no use to anybody`);
+  if (tools.length > mostTools)
+    throw new Error(`it offers ${tools.length} tools; more than ${mostTools} are of no use to anybody`);
   return tools.map(toolOf);
 }
 
@@ -210,16 +223,14 @@ class Live implements Connection {
     this.#isOver = true;
     const { client, wire } = this.#source;
     const { transport } = wire;
-    if ("terminateSession" in transport) await quietly(within(2000, (transport.terminateSession as () => Promise<void>).call(transport)));
+    if ("terminateSession" in transport)
+      await quietly(within(2000, (transport.terminateSession as () => Promise<void>).call(transport)));
     await quietly(client.close());
   }
 }
 
 /** A server that does not keep to its own schema is not believed. */
-async function outputFitting(
-  result: CallToolResult,
-  { output }: ServerTool,
-): Promise<Result<ToolOutput, CallFailure>> {
+async function outputFitting(result: CallToolResult, { output }: ServerTool): Promise<Result<ToolOutput, CallFailure>> {
   const answer = outputOf(result);
   if (!answer.ok) return err({ message: answer.error, said: true });
   if (output === undefined || !isJsonObject(answer.value.structured)) return answer;

@@ -19,7 +19,8 @@ export function outputOf(result: CallToolResult): Result<ToolOutput, string> {
   });
   const structured = isJsonObject(result.structuredContent) ? result.structuredContent : undefined;
   const said = blocks.some((block) => block.type !== "text" || block.text !== "");
-  const shown: Block[] = said || structured === undefined ? blocks : [{ type: "text", text: JSON.stringify(structured) }];
+  const shown: Block[] =
+    said || structured === undefined ? blocks : [{ type: "text", text: JSON.stringify(structured) }];
   if (result.isError === true) return err(textsOf(shown) || "the tool says that it failed, and nothing else");
   return ok({ blocks: shown, ...(structured && { structured: plain(structured) }) });
 }

@@ -21,7 +21,8 @@ function bounded(isStream: boolean): TransformStream<Uint8Array<ArrayBuffer>, Ui
     transform(chunk, controller) {
       const lineEnd = isStream ? chunk.lastIndexOf(10) : -1;
       size = lineEnd === -1 ? size + chunk.length : chunk.length - lineEnd;
-      if (size > largestMessage) controller.error(new Error(`it sent a message of more than ${largestMessage / 1024 / 1024} MB`));
+      if (size > largestMessage)
+        controller.error(new Error(`it sent a message of more than ${largestMessage / 1024 / 1024} MB`));
       else controller.enqueue(chunk);
     },
   });

@@ -1,7 +1,7 @@
-export { type CallFailure, type Connection, connect, type ConnectOptions } from "./connect.ts";
+export type { CallFailure, Connection } from "./connect.ts";
 export { prefixOf } from "./names.ts";
-export { changeOf, type Pin, pinKey, pinOf, type Pins, readPins, writePins } from "./pin.ts";
+export { changeOf, pinKey, pinOf, type Pins, readPins, writePins } from "./pin.ts";
 export { ServerPool } from "./pool.ts";
-export type { ServerSpec, ServerTool } from "./server.ts";
-export { isRequired, specOf, type SpecSource } from "./spec.ts";
+export type { ServerSpec } from "./server.ts";
+export { isRequired, specOf } from "./spec.ts";
 export { isNamed, toolsOf } from "./tools.ts";

@@ -30,7 +30,8 @@ export function nameTools(server: string, tools: readonly string[]): ToolNames {
     const plain = prefixOf(server) + tool.replaceAll(/[^A-Za-z0-9_-]/g, "_");
     const other = taken.get(plain);
     const name = plain.length > longest || other !== undefined ? withHash(plain, tool) : plain;
-    if (other !== undefined) notes.push(`its tools \`${other}\` and \`${tool}\` would have one name; \`${tool}\` is called \`${name}\``);
+    if (other !== undefined)
+      notes.push(`its tools \`${other}\` and \`${tool}\` would have one name; \`${tool}\` is called \`${name}\``);
     names.set(tool, name);
     taken.set(name, tool);
   }

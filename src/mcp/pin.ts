@@ -15,11 +15,27 @@ export function pinOf(tools: readonly ServerTool[]): Pin {
 /** What is not as it was pinned, in words; undefined when everything is. */
 export function changeOf(pinned: Pin, now: Pin): string | undefined {
   const listed = (what: string, names: readonly string[]): string[] =>
-    names.length === 0 ? [] : [`${what} ${names.toSorted().map((name) => `\`${name}\``).join(", ")}`];
+    names.length === 0
+      ? []
+      : [
+          `${what} ${names
+            .toSorted()
+            .map((name) => `\`${name}\``)
+            .join(", ")}`,
+        ];
   const changes = [
-    ...listed("added", [...now.keys()].filter((name) => !pinned.has(name))),
-    ...listed("removed", [...pinned.keys()].filter((name) => !now.has(name))),
-    ...listed("changed", [...now.keys()].filter((name) => pinned.has(name) && pinned.get(name) !== now.get(name))),
+    ...listed(
+      "added",
+      [...now.keys()].filter((name) => !pinned.has(name)),
+    ),
+    ...listed(
+      "removed",
+      [...pinned.keys()].filter((name) => !now.has(name)),
+    ),
+    ...listed(
+      "changed",
+      [...now.keys()].filter((name) => pinned.has(name) && pinned.get(name) !== now.get(name)),
+    ),
   ];
   return changes.length === 0 ? undefined : changes.join("; ");
 }
@@ -37,12 +53,16 @@ export function readPins(text: string): Result<Pins, string> {
     return err(`it is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   const servers = isJsonObject(value) && own(value, "version") === 1 ? own(value, "mcp") : undefined;
-  if (!isJsonObject(servers)) return err("it is not a lock file of this version: `version` is not 1, or `mcp` is missing");
+  if (!isJsonObject(servers))
+    return err("it is not a lock file of this version: `version` is not 1, or `mcp` is missing");
   const pins = new Map<string, Pin>();
   for (const [key, server] of Object.entries(servers)) {
     const tools = isJsonObject(server) ? own(server, "tools") : undefined;
     if (!isJsonObject(tools)) return err(`the entry ${JSON.stringify(key)} has no \`tools\``);
-    const pin = Object.entries(tools).map(([name, digest]): [string, string] => [name, typeof digest === "string" ? digest : ""]);
+    const pin = Object.entries(tools).map(([name, digest]): [string, string] => [
+      name,
+      typeof digest === "string" ? digest : "",
+    ]);
     pins.set(key, new Map(pin));
   }
   return ok(pins);
@@ -51,6 +71,8 @@ export function readPins(text: string): Result<Pins, string> {
 /** The same pins give the same text, so that a lock file changes in version control only when a server has. */
 export function writePins(pins: Pins): string {
   const sorted = <T>(map: ReadonlyMap<string, T>): [string, T][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
-  const mcp: JsonObject = Object.fromEntries(sorted(pins).map(([key, pin]) => [key, { tools: Object.fromEntries(sorted(pin)) }]));
+  const mcp: JsonObject = Object.fromEntries(
+    sorted(pins).map(([key, pin]) => [key, { tools: Object.fromEntries(sorted(pin)) }]),
+  );
   return `${JSON.stringify({ version: 1, mcp }, null, 2)}\n`;
 }

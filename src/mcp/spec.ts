@@ -28,7 +28,8 @@ const longestValue = 128 * 1024;
 /** The server as it is started. The error says what in its definition has no value. */
 export function specOf(source: SpecSource): Result<ServerSpec, string> {
   const { name } = source;
-  const definition = source.variables === undefined ? ok(source.definition) : expanded(source.definition, source.variables);
+  const definition =
+    source.variables === undefined ? ok(source.definition) : expanded(source.definition, source.variables);
   if (!definition.ok) return definition;
   const { value } = definition;
   if (!isJsonObject(value)) return err("its definition is no map");
@@ -52,19 +53,29 @@ function commandAddress(definition: JsonObject, { cwd, inherited, around, step }
   for (const [name, value] of Object.entries({ ...around, ...own_, ...step })) env[name] = textOf(value);
   const folder = own(definition, "cwd");
   const where = typeof folder === "string" ? path.resolve(cwd, folder) : cwd;
-  const long = [...argv, ...Object.values(env)].find((text) => Buffer.byteLength(text) > longestValue || text.includes("\0"));
+  const long = [...argv, ...Object.values(env)].find(
+    (text) => Buffer.byteLength(text) > longestValue || text.includes("\0"),
+  );
   if (long !== undefined) return err("an argument or variable of it is over 128 KiB, or holds a NUL character");
   return ok({ kind: "stdio", argv, cwd: where, env });
 }
 
 function urlAddress(definition: JsonObject): Result<Address, string> {
   const url = textOf(own(definition, "url") ?? "");
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return err(`${JSON.stringify(url.slice(0, 200))} is no http or https address`);
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    return err(`${JSON.stringify(url.slice(0, 200))} is no http or https address`);
   const list = own(definition, "headers");
-  const headers = Object.entries(isJsonObject(list) ? list : {}).map(([name, value]): [string, string] => [name, textOf(value)]);
+  const headers = Object.entries(isJsonObject(list) ? list : {}).map(([name, value]): [string, string] => [
+    name,
+    textOf(value),
+  ]);
   try {
     // Throws for what cannot be sent: a line break in a value, a space in a name.
-    return ok({ kind: own(definition, "type") === "sse" ? "sse" : "http", url, headers: Object.fromEntries(new Headers(headers)) });
+    return ok({
+      kind: own(definition, "type") === "sse" ? "sse" : "http",
+      url,
+      headers: Object.fromEntries(new Headers(headers)),
+    });
   } catch {
     return err("a header of it has a name or a value that cannot be sent");
   }
@@ -92,5 +103,7 @@ function expanded(value: Json, variables: Environment): Result<Json, string> {
     });
   const filled = walk(value);
   if (missing.size === 0) return ok(filled);
-  return err(`its definition reads ${[...missing].join(", ")}, and no such environment variable is set; set it, or write \`\${NAME:-default}\``);
+  return err(
+    `its definition reads ${[...missing].join(", ")}, and no such environment variable is set; set it, or write \`\${NAME:-default}\``,
+  );
 }

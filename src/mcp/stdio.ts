@@ -82,7 +82,9 @@ export class StdioTransport implements Transport {
   #babbled(line: string): void {
     if (this.#hasBabbled) return;
     this.#hasBabbled = true;
-    this.#options.note(`it prints to stdout what is no message of the protocol, which is passed over: ${JSON.stringify(line.slice(0, 200))}`);
+    this.#options.note(
+      `it prints to stdout what is no message of the protocol, which is passed over: ${JSON.stringify(line.slice(0, 200))}`,
+    );
   }
 
   #keepSaid(chunk: Buffer): void {

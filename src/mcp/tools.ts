@@ -4,7 +4,10 @@ import type { Connection } from "./connect.ts";
 import { nameTools } from "./names.ts";
 
 /** A server's tools as an agent or a step calls them, and what a person should know of their names. */
-export function toolsOf(server: string, connection: Connection): { readonly tools: readonly Tool[]; readonly notes: readonly string[] } {
+export function toolsOf(
+  server: string,
+  connection: Connection,
+): { readonly tools: readonly Tool[]; readonly notes: readonly string[] } {
   const { names, notes } = nameTools(
     server,
     connection.tools.map(({ name }) => name),

@@ -117,7 +117,8 @@ const nothing: Units = { tokens: 0, cost: 0 };
 
 /** Rounded up, except for what only the binary fraction added. */
 function toBillionths(dollars: number): number {
-  return Math.ceil(dollars * billion - 1e-3);
+  // Never -0, which a message would show.
+  return Math.max(0, Math.ceil(dollars * billion - 1e-3));
 }
 
 function plus(a: Units, b: Units, times = 1): Units {

@@ -257,6 +257,8 @@ export interface ModelClient {
 export interface Tool extends ToolSpec {
   /** Read-only calls of one message run together. */
   readonly readOnly: boolean;
+  /** Its calls change nothing but the agent's rights: a resume makes those of before once more. */
+  readonly narrows?: true;
   /** Belongs to the loop itself: no rule speaks of it. */
   readonly unjudged?: true;
   /** What other programs call it and its parameters; a model that learned those is understood. */

@@ -60,7 +60,10 @@ export async function openDialogue(options: DialogueOptions): Promise<Dialogue |
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     stdin.end();
-    await within(exited.promise.then(() => undefined), leaving);
+    await within(
+      exited.promise.then(() => undefined),
+      leaving,
+    );
     if (!isGone || (await groupLives(pid, marks)))
       await endTree({ pid, mark, marks, isNamespace: launch !== undefined, hasExited: () => isGone }, grace);
     else await marks.kill(mark);

@@ -6,6 +6,8 @@ import { delimiter, isAbsolute, join } from "node:path";
 export interface Launch {
   /** Goes before the command's own argv. */
   readonly prefix: readonly string[];
+  /** Called before a command starts; what it returns, when the command and all it started are over. */
+  readonly guard?: () => () => void;
 }
 
 /**

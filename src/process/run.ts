@@ -64,9 +64,11 @@ const linger = 100;
  */
 export async function runProcess(options: ProcessOptions): Promise<ProcessResult> {
   const leave = options.signal?.aborted === true ? undefined : await options.places?.take(options.signal);
+  const unguard = options.launch?.guard?.();
   try {
     return await runInPlace(options);
   } finally {
+    unguard?.();
     leave?.();
   }
 }

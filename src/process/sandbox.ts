@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { findBubblewrap, type Launch } from "./namespace.ts";
+import { createGitGuard, gitArguments } from "./sandbox-git.ts";
 
 export interface SandboxOptions {
   /** Flow's own `PATH`: a command's may name anything. */
@@ -16,8 +17,6 @@ export interface SandboxOptions {
 
 /** Below the home folder; what lies there opens other machines. */
 const hiddenAtHome = [".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh"];
-/** Of the workspace, though the rest of it may be written: what they hold is run or believed outside. */
-const fixed = [".flow", ".git/hooks", ".git/config"];
 
 /**
  * A sandbox of bubblewrap: the whole system read-only, the workspace writable, `/tmp` empty, process ids and network of
@@ -26,9 +25,21 @@ const fixed = [".flow", ".git/hooks", ".git/config"];
 export function sandboxLaunch(options: SandboxOptions): Launch | undefined {
   const program = findBubblewrap(options.path);
   if (program === undefined) return undefined;
-  const prefix = [program, ...sandboxArguments(options), "--"];
-  const probe = spawnSync(program, [...prefix.slice(1), "true"], { env: { PATH: options.path }, stdio: "ignore" });
-  return probe.status === 0 ? { prefix } : undefined;
+  const guard = createGitGuard(options.workspace);
+  const launch: Launch = {
+    // Anew for each command: what has to be covered may have come since the last one.
+    get prefix() {
+      return [program, ...sandboxArguments(options), "--"];
+    },
+    guard,
+  };
+  const leave = guard();
+  const probe = spawnSync(program, [...launch.prefix.slice(1), "true"], {
+    env: { PATH: options.path },
+    stdio: "ignore",
+  });
+  leave();
+  return probe.status === 0 ? launch : undefined;
 }
 
 function sandboxArguments({ workspace, home, network, isSecret }: SandboxOptions): string[] {
@@ -41,7 +52,8 @@ function sandboxArguments({ workspace, home, network, isSecret }: SandboxOptions
     ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"],
     ...hiddenAtHome.map((name) => join(home, name)).flatMap((path) => (existsSync(path) ? [["--tmpfs", path]] : [])),
     ["--bind", workspace, workspace],
-    ...fixed.flatMap((name) => ["--ro-bind-try", join(workspace, name), join(workspace, name)]),
+    ["--ro-bind-try", join(workspace, ".flow"), join(workspace, ".flow")],
+    gitArguments(workspace),
     ...secretsIn(workspace, isSecret).map((name) => ["--ro-bind", "/dev/null", join(workspace, name)]),
   ];
   const kernel = [

@@ -61,6 +61,11 @@ export class EventReader {
     }
   }
 
+  /** Of the reply that is read, without those before its pauses. */
+  get latest(): Tokens | undefined {
+    return this.#usage;
+  }
+
   get usage(): Tokens | undefined {
     return this.#before === undefined || this.#usage === undefined ? this.#usage : sum(this.#before, this.#usage);
   }

@@ -8,7 +8,7 @@ import { EventReader } from "./anthropic-events.ts";
 import { messagesBody } from "./anthropic-request.ts";
 import { cutOff, type ReplyReader, streamReply } from "./call.ts";
 import { overWindow, type ServerOptions } from "./server.ts";
-import { estimateTokens, priced } from "./usage.ts";
+import { estimateTokens, isOverWindow, priced } from "./usage.ts";
 import { onWire, type Wire, wireFetch } from "./wire.ts";
 
 /** How often a server may pause one reply and be asked to go on. */
@@ -99,6 +99,7 @@ class Reader implements ReplyReader {
     const { events, options } = this.#setting;
     const { stop, finish } = events;
     if (!events.isWhole) return [cutOff(finish === "" ? "a stop reason" : "`message_stop`")];
+    if (events.latest !== undefined && isOverWindow(events.latest, options.facts)) return [overWindow(options.facts)];
     switch (stop) {
       case "paused":
         this.isPaused = true;

@@ -4,7 +4,7 @@ import { scanTemplate } from "../expr/template.ts";
 import type { Code } from "../model/codes.ts";
 import type { Diagnostic, Span } from "../model/diagnostic.ts";
 import { bySpan } from "../model/diagnostic.ts";
-import { parseDuration } from "../model/duration.ts";
+import { longestDuration, parseDuration } from "../model/duration.ts";
 import type { Json } from "../model/json.ts";
 import type { StopReason, Usage } from "../model/message.ts";
 import { nearest } from "../model/names.ts";
@@ -282,8 +282,9 @@ class ScriptReader {
   #delay(node: SourceNode | undefined): number {
     if (node === undefined) return 0;
     const duration = node.kind === "scalar" && typeof node.value === "string" ? parseDuration(node.value) : undefined;
-    if (duration === undefined) this.#report("FLOW2012", node.at, "`delay` must be a duration such as `500ms` or `2s`");
-    return duration ?? 0;
+    if (duration !== undefined && duration <= longestDuration) return duration;
+    this.#report("FLOW2012", node.at, "`delay` must be a duration such as `500ms` or `2s`, at most 596h");
+    return 0;
   }
 
   #error(node: SourceNode): number | ScriptError {

@@ -8,7 +8,8 @@ import { holds, scriptScope, valueOf } from "./script-values.ts";
 import type { Script, ScriptTurn } from "./script.ts";
 import { costAt } from "./facts.ts";
 import type { Price } from "./known-models.ts";
-import { priced, type Tokens } from "./usage.ts";
+import { overWindow } from "./server.ts";
+import { isOverWindow, priced, type Tokens } from "./usage.ts";
 
 /**
  * A model whose replies are written in a file. The turn to play is found from the conversation itself: every reply
@@ -202,6 +203,8 @@ function ending({ turn, pieces, request, facts }: Played): ModelDelta {
   const usage = priced(turn.usage ?? estimatedTokens(request, length), facts, turn.usage === undefined);
   if (turn.error !== undefined)
     return { type: "failed", failure: scriptedFailure(turn.error), ...(pieces.length > 0 && { usage }) };
+  // Only what the script itself says was counted: a guess is no reason to fail.
+  if (turn.usage !== undefined && isOverWindow(turn.usage, facts)) return { ...overWindow(facts), usage };
   return { type: "done", stop: turn.stop ?? (turn.calls.length > 0 ? "calls" : "end"), usage };
 }
 

@@ -12,7 +12,7 @@ export interface ServerOptions extends CallOptions {
   readonly thinking?: KnownModel["thinking"];
 }
 
-export function overWindow({ window }: ModelFacts): ModelDelta {
+export function overWindow({ window }: ModelFacts): Extract<ModelDelta, { type: "failed" }> {
   const message = `the request was longer than the model's window of ${window} tokens, and the server cut it in silence`;
   return { type: "failed", failure: { kind: "overflow", message, transient: false } };
 }

@@ -16,10 +16,11 @@ export interface ShownHealth {
     readonly reachable: "yes" | "no" | "not asked";
     readonly problem?: string;
   }[];
+  readonly servers: readonly { readonly name: string; readonly tools: number; readonly problem?: string }[];
 }
 
 /** One line for each thing that was looked at; nobody needs those providers that are neither configured nor have a key. */
-export function renderDoctor({ flow, node, workspace, git, config, providers }: ShownHealth): string {
+export function renderDoctor({ flow, node, workspace, git, config, providers, servers }: ShownHealth): string {
   const used = providers.filter(({ keyIs, configured }) => keyIs === "set" || configured);
   const unused = providers.filter((provider) => !used.includes(provider)).map(({ name }) => name);
   const lines = [
@@ -31,6 +32,10 @@ export function renderDoctor({ flow, node, workspace, git, config, providers }: 
     ...used.map(({ name, baseUrl, key, keyIs, reachable, problem }) => [
       name,
       `${baseUrl}, ${keyText(key, keyIs)}${reachText(reachable, problem)}`,
+    ]),
+    ...servers.map(({ name, tools, problem }) => [
+      `mcp ${name}`,
+      problem === undefined ? `${tools} tools` : `cannot be used: ${problem}`,
     ]),
     ...(unused.length > 0 ? [["not set up", unused.join(", ")]] : []),
   ];

@@ -273,7 +273,7 @@ function sayAgent(event: AgentEvent, verbose: number): Said[] {
       return [
         [
           step,
-          `agent ${event.outcome} after ${event.turns} turns${event.reason === "" ? "" : `: ${text(event.reason)}`}`,
+          `agent ${event.outcome} after ${event.turns} ${event.turns === 1 ? "turn" : "turns"}${event.reason === "" ? "" : `: ${text(event.reason)}`}`,
         ],
       ];
     case "turn.started":

@@ -1,8 +1,10 @@
+import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import path from "node:path";
 import type { Event, LogLine, Stamp } from "../model/event.ts";
-import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
+import { isDeeperThan, isJsonObject, type Json, type JsonObject } from "../model/json.ts";
 import { err, ok, type Result } from "../model/result.ts";
+import { irregular } from "../source/open.ts";
 import { messageOf } from "./append.ts";
 import { resolveLine } from "./blobs.ts";
 import type { StoredLine } from "./fields.ts";
@@ -22,6 +24,8 @@ export type LogRecord =
 
 const chunkBytes = 256 * 1024;
 const longestLine = 16 * 1024 * 1024;
+/** Twice as deep as any value of ours may be, with the event around it. */
+const maxDepth = 2000;
 
 const known: { readonly [Type in Event["type"]]: true } = {
   "run.started": true,
@@ -80,13 +84,16 @@ export async function* readLog(fileOrFolder: string, more?: () => Promise<boolea
   const file = logFile(fileOrFolder);
   let handle: FileHandle;
   try {
-    handle = await open(file);
+    // A pipe in its place would let us wait for ever.
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     yield { kind: "unreadable", message: `cannot read ${file}: ${messageOf(error)}` };
     return;
   }
   try {
-    yield* readRecords(handle, file, more);
+    const problem = irregular(await handle.stat());
+    if (problem === undefined) yield* readRecords(handle, file, more);
+    else yield { kind: "unreadable", message: `cannot read ${file}: ${problem}` };
   } finally {
     await handle.close();
   }
@@ -198,6 +205,7 @@ function parseLine(bytes: Buffer, number: number): Result<StoredLine | undefined
     const text = utf8.decode(bytes);
     const json = number === 1 && text.startsWith("\uFEFF") ? text.slice(1) : text;
     if (json.trim() === "") return ok(undefined);
+    if (isDeeperThan(json, maxDepth)) return err(`it is nested deeper than ${maxDepth} levels`);
     value = JSON.parse(json) as Json;
   } catch (error) {
     return err(messageOf(error));

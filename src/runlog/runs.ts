@@ -31,17 +31,31 @@ export function runsFolder(workspace: string, override?: string): string {
   return override === undefined || override === "" ? path.join(workspace, ".flow", "runs") : path.resolve(override);
 }
 
-/** Ids of the runs in a folder, oldest first; none when the folder is not there. */
-export function listRuns(folder: string): readonly string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((name) => runIdPattern.test(name) && existsSync(path.join(folder, name, "log.jsonl")))
-    .sort();
+/** Ids of the runs in a folder, oldest first; none when the folder is not there. The error is one that cannot be listed. */
+export function listRuns(folder: string): Result<readonly string[], string> {
+  if (!existsSync(folder)) return ok([]);
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : error;
+    const why = code === "ENOTDIR" ? "it is not a folder" : code === "EACCES" ? "it may not be read" : String(code);
+    return err(`there can be no runs in ${folder}: ${why}`);
+  }
+  return ok(names.filter((name) => runIdPattern.test(name) && existsSync(path.join(folder, name, "log.jsonl"))).sort());
 }
 
 /** The folder of the run that `name` means: `latest`, an id, or the beginning of exactly one. */
 export function findRun(folder: string, name: string): Result<string, { readonly message: string }> {
-  const runs = listRuns(folder);
+  const found = listRuns(folder);
+  return found.ok ? findAmong(folder, found.value, name) : err({ message: found.error });
+}
+
+function findAmong(
+  folder: string,
+  runs: readonly string[],
+  name: string,
+): Result<string, { readonly message: string }> {
   const newest = runs.at(-1);
   if (newest === undefined) return err({ message: `there are no runs in ${folder}` });
   if (name === "latest") return ok(path.join(folder, newest));

@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
 import path from "node:path";
-import { isJsonObject, type JsonObject, own } from "../model/json.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
+import { type Opened, openRegular } from "../source/open.ts";
 import { messageOf } from "./append.ts";
 
 /** What a list of runs says of one, without folding its log. Times are as in the log, durations milliseconds. */
@@ -39,15 +40,14 @@ const longestFirst = 1024 * 1024;
 export function skimRun(folder: string): RunBrief {
   const run = path.basename(folder);
   const file = path.join(folder, "log.jsonl");
+  const opened = openRegular(file);
+  if (!opened.ok) return { ...nothing, run, problem: `the log cannot be read: ${opened.error.message}` };
   try {
-    const fd = openSync(file, "r");
-    try {
-      return skim(run, fd);
-    } finally {
-      closeSync(fd);
-    }
+    return skim(run, opened.value);
   } catch (error) {
     return { ...nothing, run, problem: messageOf(error) };
+  } finally {
+    closeSync(opened.value.descriptor);
   }
 }
 
@@ -64,13 +64,14 @@ const nothing: Omit<RunBrief, "run"> = {
   problem: null,
 };
 
-function skim(run: string, fd: number): RunBrief {
-  const { size } = fstatSync(fd);
+function skim(run: string, { descriptor: fd, size }: Opened): RunBrief {
   const isShort = size <= countedBytes;
   const head = readPart(fd, 0, isShort ? size : Math.min(size, longestFirst));
   const end = head.indexOf(10);
   if (end < 0) return { ...nothing, run, problem: size === 0 ? "the log is empty" : "the log has no whole line" };
-  const first = parse(head.subarray(0, end));
+  // Somebody's editor may have put a mark at the beginning.
+  const mark = head.indexOf("\uFEFF") === 0 ? 3 : 0;
+  const first = parse(head.subarray(mark, end));
   if (first === undefined || first["type"] !== "run.started")
     return { ...nothing, run, problem: "not the log of a run" };
   if (first["log"] !== 1)
@@ -89,7 +90,7 @@ function skim(run: string, fd: number): RunBrief {
     last: started,
   };
   const rest = isShort ? head.subarray(end + 1) : tailOf(fd, size);
-  const facts = new Facts();
+  const facts = new Facts(isShort ? first["seq"] : undefined);
   const damaged = eachLine(rest, (line) => facts.add(line));
   if (damaged !== undefined) return { ...begun, problem: `line ${isShort ? damaged + 1 : "near the end"} is damaged` };
   return { ...begun, ...facts.brief(isShort, begun) };
@@ -121,30 +122,39 @@ function eachLine(bytes: Buffer, see: (line: Buffer) => boolean): number | undef
 }
 
 /** Begins every line as we write it; anything else is parsed whole. */
-const begins = /^\{"seq":\d{1,15},"time":"([^"]{1,40})","type":"([a-z.]{1,40})"(?:,"step":"([^"\\]{1,200})")?/;
+const begins = /^\{"seq":(\d{1,15}),"time":"([^"]{1,40})","type":"([a-z.]{1,40})"(?:,"step":"([^"\\]{1,200})")?/;
 const concludes = /^,"outcome":"[a-z]{1,20}","conclusion":"([a-z]{1,20})"/;
 
 class Facts {
   readonly #conclusions = new Map<string, string>();
+  /** Of the line before; undefined before the first that is seen. */
+  #seq: Json | undefined;
   #last: string | undefined;
   #tokens = 0;
   #cost: number | null = 0;
   #end: JsonObject | undefined;
 
-  /** False for what is no line of a log. */
+  constructor(seq: Json | undefined) {
+    this.#seq = seq;
+  }
+
+  /** False for what is no line of a log, and where lines before it are missing. */
   add(line: Buffer): boolean {
     const text = line.toString("latin1", 0, 320);
     const match = begins.exec(text);
-    if (match === null || line[line.length - 1] !== 125) return this.#addParsed(line);
-    const [whole, time, type, step] = match;
+    // Two lines in one, after a newline was lost: within JSON this cannot stand.
+    if (line.includes('}{"seq":')) return false;
+    if (match === null || line[line.length - 1] !== 125) return line.toString().trim() === "" || this.#addParsed(line);
+    const [whole, seq, time, type, step] = match;
+    if (!this.#follows(Number(seq))) return false;
     this.#last = time;
-    if (type === "run.finished" || type === "agent.finished" || type === "run.resumed") return this.#addParsed(line);
+    if (type === "run.finished" || type === "agent.finished" || type === "run.resumed") return this.#addWhole(line);
     if (step === undefined || isInner(step)) return true;
     if (type === "step.started") this.#conclusions.delete(step);
     else if (type === "step.skipped") this.#conclusions.set(step, "skipped");
     else if (type === "step.finished") {
       const conclusion = concludes.exec(text.slice(whole.length))?.[1];
-      if (conclusion === undefined) return this.#addParsed(line);
+      if (conclusion === undefined) return this.#addWhole(line);
       this.#conclusions.set(step, conclusion);
     }
     return true;
@@ -167,9 +177,23 @@ class Facts {
     };
   }
 
+  #follows(seq: Json | undefined): boolean {
+    const before = this.#seq;
+    this.#seq = seq;
+    return before === undefined || (typeof before === "number" && seq === before + 1);
+  }
+
   #addParsed(line: Buffer): boolean {
     const event = parse(line);
-    if (event === undefined) return false;
+    return event !== undefined && this.#follows(event["seq"]) && this.#see(event);
+  }
+
+  #addWhole(line: Buffer): boolean {
+    const event = parse(line);
+    return event !== undefined && this.#see(event);
+  }
+
+  #see(event: JsonObject): boolean {
     const step = textOf(event, "step");
     this.#last = textOf(event, "time") ?? this.#last;
     switch (event["type"]) {

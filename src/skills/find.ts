@@ -1,6 +1,6 @@
 import { nearest } from "../model/names.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { Skill } from "./shelf.ts";
+import type { Skill } from "./skill.ts";
 
 /**
  * The skill of a name, or the only one whose name begins with it, or the only one whose name ends with it. What stands

@@ -3,7 +3,7 @@ import type { Diagnostic, Span } from "../model/diagnostic.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { entry, type MapNode, type SourceNode } from "../source/document.ts";
 import { parseFrontMatter } from "../source/front-matter.ts";
-import type { Skill } from "./shelf.ts";
+import type { Skill } from "./skill.ts";
 
 const namePattern = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const known: ReadonlySet<string> = new Set([

@@ -2,20 +2,8 @@ import { type Dirent, readdirSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import { readSkill } from "./read.ts";
+import type { Skill } from "./skill.ts";
 import { readSource } from "../source/read.ts";
-
-/** What an agent may be taught: a folder with a `SKILL.md`. */
-export interface Skill {
-  readonly name: string;
-  readonly description: string;
-  /** Relative to the workspace, `/` as separator. */
-  readonly folder: string;
-  readonly body: string;
-  /** The tools it was written for; absent where it does not say. */
-  readonly allowedTools?: readonly string[];
-  /** A model may not take it by itself: only an agent that lists it gets it. */
-  readonly hidden: boolean;
-}
 
 export interface Shelf {
   readonly skills: readonly Skill[];

@@ -2,7 +2,7 @@ import { own } from "../model/json.ts";
 import type { Tool } from "../model/ports.ts";
 import { ok } from "../model/result.ts";
 import { findSkill } from "./find.ts";
-import type { Skill } from "./shelf.ts";
+import type { Skill } from "./skill.ts";
 
 /** Gives an agent the text of a skill when it asks for it. */
 export function skillTool(all: readonly Skill[]): Tool {
@@ -12,6 +12,7 @@ export function skillTool(all: readonly Skill[]): Tool {
     description:
       "Gives the instructions of a skill. Call it as soon as a skill of the list fits what you are to do, and before you begin.",
     readOnly: false,
+    narrows: true,
     parameters: {
       type: "object",
       required: ["skill"],

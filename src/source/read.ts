@@ -1,7 +1,8 @@
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
 import type { Code } from "../model/codes.ts";
 import { err, ok } from "../model/result.ts";
 import type { Result } from "../model/result.ts";
+import { openRegular, reason } from "./open.ts";
 import { maxBytes, tooLarge } from "./text.ts";
 
 export interface Unreadable {
@@ -15,26 +16,19 @@ export interface Unreadable {
  */
 export async function readSource(path: string): Promise<Result<Uint8Array, Unreadable>> {
   // Nothing else goes on while a workflow is compiled: reading at once saves starting Node's pool of threads.
-  let file: number | undefined;
+  const opened = openRegular(path);
+  if (!opened.ok) {
+    const { kind, message } = opened.error;
+    return err({ code: kind === "irregular" ? "FLOW1002" : "FLOW1001", message });
+  }
+  const { descriptor, size } = opened.value;
   try {
-    const before = refusal(statSync(path));
-    if (before !== undefined) return err(before);
-    // Non-blocking, and checked again on the descriptor: the path may have become a pipe since.
-    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stats = fstatSync(file);
-    const refused = refusal(stats);
-    return refused === undefined ? readAll(file, stats.size) : err(refused);
+    return size > maxBytes ? err({ code: "FLOW1003", message: tooLarge(size) }) : readAll(descriptor, size);
   } catch (error) {
     return err({ code: "FLOW1001", message: reason(error) });
   } finally {
-    if (file !== undefined) closeSync(file);
+    closeSync(descriptor);
   }
-}
-
-function refusal(stats: { isFile(): boolean; isDirectory(): boolean; readonly size: number }): Unreadable | undefined {
-  if (stats.isDirectory()) return { code: "FLOW1002", message: "it is a directory, not a file" };
-  if (!stats.isFile()) return { code: "FLOW1002", message: "it is a pipe, socket or device, not a regular file" };
-  return stats.size > maxBytes ? { code: "FLOW1003", message: tooLarge(stats.size) } : undefined;
 }
 
 /** Reads to the end of the file, which may have grown since its size was taken, and gives up beyond the limit. */
@@ -48,19 +42,4 @@ function readAll(file: number, size: number): Result<Uint8Array, Unreadable> {
     if (length > maxBytes) return err({ code: "FLOW1003", message: tooLarge(length) });
     if (length === buffer.length) buffer = Buffer.concat([buffer, Buffer.alloc(buffer.length)]);
   }
-}
-
-const reasons: ReadonlyMap<string, string> = new Map([
-  ["ENOENT", "there is no such file"],
-  ["ENOTDIR", "a part of the path is not a directory"],
-  ["EACCES", "reading it is not permitted"],
-  ["EPERM", "reading it is not permitted"],
-  ["ELOOP", "its symbolic links go in a circle"],
-  ["ENAMETOOLONG", "the path is too long"],
-  ["ERR_INVALID_ARG_VALUE", "the path holds a NUL character"],
-]);
-
-function reason(error: unknown): string {
-  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
-  return reasons.get(code) ?? `it cannot be read${code === "" ? "" : ` (${code})`}`;
 }

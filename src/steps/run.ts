@@ -2,12 +2,12 @@ import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "../model/json.ts";
 import type { Failure, FailureKind, StepResult } from "../model/outcome.ts";
 import type { Body } from "../model/plan.ts";
 import type { Execute } from "../model/ports.ts";
 import { err, ok, type Result, unreachable } from "../model/result.ts";
-import type { StreamFilter } from "../process/capture.ts";
+import type { Captured, StreamFilter } from "../process/capture.ts";
 import { stepEnvironment } from "../process/environment.ts";
 import type { Marks } from "../process/marks.ts";
 import { Pipes } from "../process/pipes.ts";
@@ -178,7 +178,7 @@ function spawnFailureKind(reason: SpawnFailed["reason"]): FailureKind {
 
 /** What every command gives; a process that was ended by flow has no exit code. */
 function streams(ran: Ran): Readonly<Record<string, Json>> {
-  const result = { stdout: withoutFinalNewlines(ran.stdout.text), stderr: withoutFinalNewlines(ran.stderr.text) };
+  const result = { stdout: streamText(ran.stdout), stderr: streamText(ran.stderr) };
   switch (ran.kind) {
     case "exited":
       return { ...result, "exit-code": ran.code };
@@ -191,8 +191,12 @@ function streams(ran: Ran): Readonly<Record<string, Json>> {
   }
 }
 
-/** As the shell's `$(…)` does it. */
-function withoutFinalNewlines(text: string): string {
+/**
+ * Without final newlines, as the shell's `$(…)` does it. A stream that was shortened loses one: by its length
+ * it is over what an expression reads, so that nothing judges a part of it as the whole, and so it has to stay.
+ */
+function streamText({ text, truncated }: Captured): string {
+  if (truncated) return text.endsWith("\n") ? text.slice(0, -1) : text;
   let end = text.length;
   while (text[end - 1] === "\n") end -= 1;
   return text.slice(0, end);
@@ -220,12 +224,12 @@ function lastLine(text: string): string {
 /** `output`: stdout is one JSON object that matches the schema. */
 async function readFields(ran: Ran, schema: Json, options: RunOptions): Promise<Result<JsonObject, string>> {
   if (ran.stdout.truncated) return err(`stdout is ${ran.stdout.bytes} bytes long, too long to be read as JSON`);
-  let value: Json;
-  try {
-    value = JSON.parse(ran.stdout.text) as Json;
-  } catch (error) {
-    return err(`stdout is not one JSON object: ${error instanceof Error ? error.message : String(error)}`);
+  const read = parseJson(ran.stdout.text);
+  if (!read.ok) {
+    const { isJson, message } = read.error;
+    return err(`stdout ${isJson ? "cannot be kept as it is" : "is not one JSON object"}: ${message}`);
   }
+  const { value } = read;
   if (!isJsonObject(value)) return err("stdout is JSON, but not an object");
   const problems = await options.checkOutput(schema, value);
   if (problems.length > 0) return err(`stdout does not match the step's output: ${problems.join("; ")}`);

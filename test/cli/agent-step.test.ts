@@ -208,7 +208,7 @@ describe("`options` of an agent", () => {
 describe("a prompt larger than the window", () => {
   it("fails before anything is sent, and says by how much", async () => {
     const place = placeWith({
-      "flow.yaml": `model: scripted/replies.yaml\nsteps:\n  ask: { agent: { prompt: ${"word ".repeat(2000)}, tools: [] } }\n`,
+      "flow.yaml": `inputs: { text: { default: "${"word ".repeat(2000)}" } }\nmodel: scripted/replies.yaml\nsteps:\n  ask: { agent: { tools: [] }, prompt: "\${{ inputs.text }}" }\n`,
       "replies.yaml": "window: 1000\nsteps: { ask: [{ text: Here. }] }\n",
     });
     const { code, stderr } = await place.flow(["run", "flow.yaml"]);

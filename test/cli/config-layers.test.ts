@@ -124,6 +124,7 @@ describe("the configuration", () => {
     ["modle: x\n", "flow.config.yaml:1:1 error FLOW2002: unknown key `modle`"],
     ["profile: everything\n", "flow.config.yaml:1:10 error FLOW2004"],
     ["limits: { turns: many }\n", "flow.config.yaml:1:18 error FLOW2001"],
+    ['permissions: { deny: ["Bash(rm"] }\n', "flow.config.yaml:1:23 error FLOW6008"],
     ["- a\n", "flow.config.yaml:1:1 error FLOW2005"],
   ])("that is wrong stops everything at its place: %s", async (text, message) => {
     place.write("flow.config.yaml", text);

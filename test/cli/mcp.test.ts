@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Place, project } from "./flow.ts";
 
 const nasty = join(project, "test/mcp/nasty-server.mjs");
-const packaged = (name: string): string => join(project, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
+const packaged = (name: string): string =>
+  join(project, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`);
 const node = process.execPath;
 
 let place: Place;
@@ -17,14 +18,18 @@ beforeEach(() => {
 afterEach(() => place.remove());
 
 /** A server in the workflow's `mcp`, as YAML. */
-const server = (script: string, ...args: readonly string[]): string => JSON.stringify({ command: node, args: [script, ...args] });
+const server = (script: string, ...args: readonly string[]): string =>
+  JSON.stringify({ command: node, args: [script, ...args] });
 
 /** A workflow with one agent that makes these calls and says what the last one gave. */
 function agentThat(calls: readonly object[], more: string, settings: string): void {
   const turns = calls.map((call) => `    - calls: [${JSON.stringify(call)}]\n`).join("");
   place.write("replies.yaml", `agents:\n  a:\n${turns}    - text: "\${{ results[0].text }}"\n`);
   const step = `steps: { a: { agent: { name: a, prompt: hi, ${settings} }, ${more === "" ? "" : `${more}, `}needs: [] } }`;
-  place.write("agent.yaml", `model: scripted/replies.yaml\nMCP\n${step.replace(", needs: []", "")}\noutputs: { said: "\${{ steps.a.outputs.text }}" }\n`);
+  place.write(
+    "agent.yaml",
+    `model: scripted/replies.yaml\nMCP\n${step.replace(", needs: []", "")}\noutputs: { said: "\${{ steps.a.outputs.text }}" }\n`,
+  );
 }
 
 function withServers(servers: string): void {
@@ -71,7 +76,9 @@ outputs:
     const [started] = events.flatMap((event) => (event.type === "agent.started" ? [event] : []));
     expect(started?.tools).toContain("mcp__all__echo");
     expect(started?.tools).not.toContain("mcp__all__get-sum");
-    const images = events.filter((event) => event.type === "message" && JSON.stringify(event.message).includes('"image/png"'));
+    const images = events.filter(
+      (event) => event.type === "message" && JSON.stringify(event.message).includes('"image/png"'),
+    );
     expect(images).toHaveLength(1);
   });
 
@@ -85,7 +92,11 @@ outputs:
   });
 
   it("are told apart by their servers, and those that a list names are the only ones", async () => {
-    agentThat([{ name: "mcp__two__echo", args: { say: "2" } }], "", "tools: [mcp__one__fail, 'mcp__two__*'], permissions: { 'mcp__*': allow }");
+    agentThat(
+      [{ name: "mcp__two__echo", args: { say: "2" } }],
+      "",
+      "tools: [mcp__one__fail, 'mcp__two__*'], permissions: { 'mcp__*': allow }",
+    );
     withServers(`mcp: { one: ${server(nasty, "")}, two: ${server(nasty, "")} }`);
     expect(await place.flow(["run", "agent.yaml"])).toMatchObject({ code: 0, stdout: "said: echo: 2\n" });
     const [started] = place.events().flatMap((event) => (event.type === "agent.started" ? [event] : []));
@@ -94,13 +105,19 @@ outputs:
   });
 
   it("that fail or crash are an error the model can read", async () => {
-    const calls = [{ name: "mcp__it__fail", args: {} }, { name: "mcp__it__echo", args: {} }, { name: "mcp__it__crash", args: {} }];
+    const calls = [
+      { name: "mcp__it__fail", args: {} },
+      { name: "mcp__it__echo", args: {} },
+      { name: "mcp__it__crash", args: {} },
+    ];
     agentThat(calls, "", "mcp: [it], permissions: { mcp__it: allow }");
     withServers(`mcp: { it: ${server(nasty, "")} }`);
     const { code, stdout } = await place.flow(["run", "agent.yaml"]);
     expect(code).toBe(0);
     expect(stdout).toContain("the MCP server `it` is gone: it ended (exit code 9)");
-    const texts = place.events().flatMap((event) => (event.type === "tool.finished" ? [`${event.status} ${event.text}`] : []));
+    const texts = place
+      .events()
+      .flatMap((event) => (event.type === "tool.finished" ? [`${event.status} ${event.text}`] : []));
     expect(texts).toEqual(["error the disk is on fire", "completed echo: ", expect.stringMatching(/^error .*is gone/)]);
     expect(place.events().filter(({ type }) => type === "mcp.warning")).toHaveLength(1);
   });
@@ -121,14 +138,27 @@ describe("a server that is not there", () => {
     agentThat([], "", "mcp: [it, gone]");
     place.write("replies.yaml", "agents: { a: [{ text: without }] }\n");
     withServers(`mcp: { it: ${server(nasty, "")}, gone: { command: no-such-server, required: false } }`);
-    expect(await place.flow(["run", "agent.yaml"])).toMatchObject({ code: 0, stdout: "said: without\n", stderr: expect.stringContaining("warning mcp gone: it is not there, and not required") });
+    expect(await place.flow(["run", "agent.yaml"])).toMatchObject({
+      code: 0,
+      stdout: "said: without\n",
+      stderr: expect.stringContaining("warning mcp gone: it is not there, and not required"),
+    });
   });
 
   it("is told by the variable that the project's file reads", async () => {
     place.write(".mcp.json", JSON.stringify({ mcpServers: { it: { command: node, args: [nasty, "${WAY}"] } } }));
-    place.write("w.yaml", "steps: { a: { tool: mcp__it__echo, with: { say: '${WAY}' } } }\noutputs: { said: '${{ steps.a.outputs.text }}' }\n");
-    expect(await place.flow(["run", "w.yaml"])).toMatchObject({ code: 3, stderr: expect.stringContaining("reads WAY, and no such environment variable is set") });
-    expect(await place.flow(["run", "w.yaml"], { env: { WAY: "prints" } })).toMatchObject({ code: 0, stdout: "said: echo: ${WAY}\n" });
+    place.write(
+      "w.yaml",
+      "steps: { a: { tool: mcp__it__echo, with: { say: '${WAY}' } } }\noutputs: { said: '${{ steps.a.outputs.text }}' }\n",
+    );
+    expect(await place.flow(["run", "w.yaml"])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("reads WAY, and no such environment variable is set"),
+    });
+    expect(await place.flow(["run", "w.yaml"], { env: { WAY: "prints" } })).toMatchObject({
+      code: 0,
+      stdout: "said: echo: ${WAY}\n",
+    });
   });
 });
 
@@ -136,10 +166,21 @@ describe("what a server is given", () => {
   const canary = "canary-5f1c9e77";
 
   it("are the secrets of `mcp` and `env`, which no shell of the agent and no log sees", async () => {
-    const calls = [{ name: "mcp__it__env", args: {} }, { name: "Bash", args: { command: "env" } }];
-    agentThat(calls, 'env: { FROM_STEP: "${{ secrets.TOKEN }}" }', "mcp: [it], permissions: { mcp__it: allow, Bash: allow }");
-    withServers(`secrets: [TOKEN]\nmcp: { it: { command: ${node}, args: [${nasty}], env: { FROM_MCP: "\${{ secrets.TOKEN }}" } } }`);
-    const { code, stdout } = await place.flow(["run", "agent.yaml"], { env: { TOKEN: canary, OPENAI_API_KEY: "sk-other-canary" } });
+    const calls = [
+      { name: "mcp__it__env", args: {} },
+      { name: "Bash", args: { command: "env" } },
+    ];
+    agentThat(
+      calls,
+      'env: { FROM_STEP: "${{ secrets.TOKEN }}" }',
+      "mcp: [it], permissions: { mcp__it: allow, Bash: allow }",
+    );
+    withServers(
+      `secrets: [TOKEN]\nmcp: { it: { command: ${node}, args: [${nasty}], env: { FROM_MCP: "\${{ secrets.TOKEN }}" } } }`,
+    );
+    const { code, stdout } = await place.flow(["run", "agent.yaml"], {
+      env: { TOKEN: canary, OPENAI_API_KEY: "sk-other-canary" },
+    });
     expect(code).toBe(0);
     const results = place.events().flatMap((event) => (event.type === "tool.finished" ? [event.text] : []));
     expect(JSON.parse(results[0] ?? "")).toMatchObject({ FROM_STEP: "***", FROM_MCP: "***" });
@@ -149,7 +190,10 @@ describe("what a server is given", () => {
   });
 
   it("are variables of the project's file, masked where they are credentials", async () => {
-    place.write(".mcp.json", JSON.stringify({ mcpServers: { it: { command: node, args: [nasty], env: { KEY: "${MY_API_KEY}" } } } }));
+    place.write(
+      ".mcp.json",
+      JSON.stringify({ mcpServers: { it: { command: node, args: [nasty], env: { KEY: "${MY_API_KEY}" } } } }),
+    );
     place.write("w.yaml", "steps: { a: { tool: mcp__it__env } }\n");
     expect(await place.flow(["run", "w.yaml"], { env: { MY_API_KEY: canary } })).toMatchObject({ code: 0 });
     expect(place.log()).toContain('\\"KEY\\":\\"***\\"');
@@ -178,7 +222,10 @@ steps:
     ["cancelled", "SIGINT", 130],
     ["killed", "SIGKILL", null],
   ] as const)("leave no process when it is %s, however stubborn", { timeout: 40_000 }, async (_, signal, code) => {
-    place.write("w.yaml", `mcp: { it: ${server(nasty, "stubborn", "started")} }\nsteps: { a: { tool: mcp__it__hang } }\n`);
+    place.write(
+      "w.yaml",
+      `mcp: { it: ${server(nasty, "stubborn", "started")} }\nsteps: { a: { tool: mcp__it__hang } }\n`,
+    );
     const running = place.start(["run", "w.yaml"]);
     await running.said("mcp it started");
     const [pid = ""] = place.read("started").trim().split("\n");
@@ -190,20 +237,39 @@ steps:
   });
 
   it("time out when they hang, as the step says", async () => {
-    place.write("w.yaml", `mcp: { it: { command: ${node}, args: [${nasty}], timeout: 300ms } }\nsteps: { a: { tool: mcp__it__hang } }\n`);
-    expect(await place.flow(["run", "w.yaml"])).toMatchObject({ code: 1, stderr: expect.stringContaining("it gave no answer within 0.3 s") });
+    place.write(
+      "w.yaml",
+      `mcp: { it: { command: ${node}, args: [${nasty}], timeout: 300ms } }\nsteps: { a: { tool: mcp__it__hang } }\n`,
+    );
+    expect(await place.flow(["run", "w.yaml"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("it gave no answer within 0.3 s"),
+    });
   });
 });
 
 describe("flow.lock", () => {
-  const lockable = (): void => place.write("w.yaml", `mcp: { it: ${server(nasty, "", "state")} }\nsteps: { a: { tool: mcp__it__echo, with: { say: x } } }\n`);
+  const lockable = (): void =>
+    place.write(
+      "w.yaml",
+      `mcp: { it: ${server(nasty, "", "state")} }\nsteps: { a: { tool: mcp__it__echo, with: { say: x } } }\n`,
+    );
 
   it("is written by `flow mcp lock`, and what it holds is what a server may offer", async () => {
     lockable();
-    expect(await place.flow(["run", "w.yaml"])).toMatchObject({ code: 0, stderr: expect.stringContaining("its tools are not pinned (`flow mcp lock`)") });
-    expect(await place.flow(["mcp", "lock", "w.yaml"])).toMatchObject({ code: 0, stdout: "w.yaml#it: pinned 10 tools\n" });
+    expect(await place.flow(["run", "w.yaml"])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("its tools are not pinned (`flow mcp lock`)"),
+    });
+    expect(await place.flow(["mcp", "lock", "w.yaml"])).toMatchObject({
+      code: 0,
+      stdout: "w.yaml#it: pinned 10 tools\n",
+    });
     const text = place.read("flow.lock");
-    expect(await place.flow(["run", "w.yaml"])).toMatchObject({ code: 0, stderr: expect.not.stringContaining("not pinned") });
+    expect(await place.flow(["run", "w.yaml"])).toMatchObject({
+      code: 0,
+      stderr: expect.not.stringContaining("not pinned"),
+    });
     expect(await place.flow(["mcp", "lock", "w.yaml"])).toMatchObject({ code: 0, stdout: "w.yaml#it: as it was\n" });
     expect(place.read("flow.lock")).toBe(text);
   });
@@ -216,8 +282,14 @@ describe("flow.lock", () => {
     expect(code).toBe(3);
     expect(stderr).toContain("does not offer what flow.lock says: added `exfiltrate`; removed `env`; changed `echo`");
     expect(stderr).toContain("flow mcp lock w.yaml");
-    expect(await place.flow(["mcp", "list", "w.yaml"])).toMatchObject({ code: 3, stdout: expect.stringContaining("CHANGED since it was pinned: added `exfiltrate`") });
-    expect(await place.flow(["mcp", "lock", "w.yaml"])).toMatchObject({ code: 0, stdout: "w.yaml#it: added `exfiltrate`; removed `env`; changed `echo`\n" });
+    expect(await place.flow(["mcp", "list", "w.yaml"])).toMatchObject({
+      code: 3,
+      stdout: expect.stringContaining("CHANGED since it was pinned: added `exfiltrate`"),
+    });
+    expect(await place.flow(["mcp", "lock", "w.yaml"])).toMatchObject({
+      code: 0,
+      stdout: "w.yaml#it: added `exfiltrate`; removed `env`; changed `echo`\n",
+    });
     expect(await place.flow(["run", "w.yaml"])).toMatchObject({ code: 0 });
   });
 
@@ -231,13 +303,24 @@ describe("flow.lock", () => {
   it("that cannot be read stops whatever needs a server", async () => {
     lockable();
     place.write("flow.lock", "<<<<<<< HEAD\n");
-    expect(await place.flow(["run", "w.yaml"])).toMatchObject({ code: 3, stderr: expect.stringContaining("flow.lock cannot be used: it is not JSON") });
+    expect(await place.flow(["run", "w.yaml"])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("flow.lock cannot be used: it is not JSON"),
+    });
   });
 });
 
 describe("flow mcp", () => {
   const projects = (): void =>
-    place.write(".mcp.json", JSON.stringify({ mcpServers: { files: { command: node, args: [packaged("filesystem"), "${ROOT:-.}"] }, memory: { command: node, args: [packaged("memory")] } } }));
+    place.write(
+      ".mcp.json",
+      JSON.stringify({
+        mcpServers: {
+          files: { command: node, args: [packaged("filesystem"), "${ROOT:-.}"] },
+          memory: { command: node, args: [packaged("memory")] },
+        },
+      }),
+    );
 
   it("lists what the servers of a project offer", async () => {
     projects();
@@ -245,23 +328,48 @@ describe("flow mcp", () => {
     const { servers } = JSON.parse(stdout) as { servers: { name: string; tools: { called: string }[] }[] };
     expect([code, servers.map(({ name }) => name)]).toEqual([0, ["files", "memory"]]);
     expect(servers[1]?.tools.map(({ called }) => called)).toContain("mcp__memory__create_entities");
-    expect(await place.flow(["mcp", "list"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^files \(\.mcp\.json\): \d+ tools, not pinned\n {2}mcp__files__/) });
+    expect(await place.flow(["mcp", "list"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^files \(\.mcp\.json\): \d+ tools, not pinned\n {2}mcp__files__/),
+    });
   });
 
   it("calls one tool, with arguments of the types its schema wants", async () => {
     projects();
     place.write("notes.txt", "one\ntwo\nthree\n");
-    expect(await place.flow(["mcp", "call", "files", "read_text_file", "-a", "path=notes.txt", "-a", "head=1"])).toMatchObject({ code: 0, stdout: "one\n" });
-    expect(await place.flow(["mcp", "call", "files", "mcp__files__read_text_file", "--args", '{"path":"/etc/passwd"}'])).toMatchObject({ code: 1, stderr: expect.stringContaining("Access denied") });
-    expect(await place.flow(["mcp", "call", "files", "nope"])).toMatchObject({ code: 2, stderr: expect.stringContaining("has no tool `nope`; it has `read_file`") });
-    expect(await place.flow(["mcp", "call", "nope", "x"])).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no server `nope` in .mcp.json; there are `files`, `memory`") });
+    expect(
+      await place.flow(["mcp", "call", "files", "read_text_file", "-a", "path=notes.txt", "-a", "head=1"]),
+    ).toMatchObject({ code: 0, stdout: "one\n" });
+    expect(
+      await place.flow(["mcp", "call", "files", "mcp__files__read_text_file", "--args", '{"path":"/etc/passwd"}']),
+    ).toMatchObject({ code: 1, stderr: expect.stringContaining("Access denied") });
+    expect(await place.flow(["mcp", "call", "files", "nope"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("has no tool `nope`; it has `read_file`"),
+    });
+    expect(await place.flow(["mcp", "call", "nope", "x"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("there is no server `nope` in .mcp.json; there are `files`, `memory`"),
+    });
   });
 
   it("probes any program, and says what failed", async () => {
     const { code, stdout } = await place.flow(["mcp", "probe", "--json", node, packaged("memory")]);
-    expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ ok: true, tools: expect.arrayContaining([expect.objectContaining({ tool: "read_graph", outcome: "answered" })]) })]);
-    expect(await place.flow(["mcp", "probe", node, nasty, "exit-at-once"])).toMatchObject({ code: 1, stderr: expect.stringContaining("it ended (exit code 3)") });
-    expect(await place.flow(["mcp", "probe", `http://127.0.0.1:${await freePort()}/mcp`])).toMatchObject({ code: 1, stderr: expect.stringContaining("ECONNREFUSED") });
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      expect.objectContaining({
+        ok: true,
+        tools: expect.arrayContaining([expect.objectContaining({ tool: "read_graph", outcome: "answered" })]),
+      }),
+    ]);
+    expect(await place.flow(["mcp", "probe", node, nasty, "exit-at-once"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("it ended (exit code 3)"),
+    });
+    expect(await place.flow(["mcp", "probe", `http://127.0.0.1:${await freePort()}/mcp`])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("ECONNREFUSED"),
+    });
   });
 });
 
@@ -271,13 +379,32 @@ describe("a server over HTTP", () => {
 
   it("is connected, called and left like one over stdin", async () => {
     const port = await freePort();
-    running = spawn(node, [packaged("everything"), "streamableHttp"], { env: { ...process.env, PORT: String(port) }, stdio: "ignore" });
+    running = spawn(node, [packaged("everything"), "streamableHttp"], {
+      env: { ...process.env, PORT: String(port) },
+      stdio: "ignore",
+    });
     const url = `http://127.0.0.1:${port}/mcp`;
-    for (let tries = 0; tries < 100 && !(await fetch(url).then(() => true, () => false)); tries++) await delay(100);
-    agentThat([{ name: "mcp__web__echo", args: { message: "over HTTP" } }], "", `mcp: { web: { url: "${url}", headers: { X-Who: me } } }, permissions: { mcp__web: allow }`);
+    for (
+      let tries = 0;
+      tries < 100 &&
+      !(await fetch(url).then(
+        () => true,
+        () => false,
+      ));
+      tries++
+    )
+      await delay(100);
+    agentThat(
+      [{ name: "mcp__web__echo", args: { message: "over HTTP" } }],
+      "",
+      `mcp: { web: { url: "${url}", headers: { X-Who: me } } }, permissions: { mcp__web: allow }`,
+    );
     withServers("");
     expect(await place.flow(["run", "agent.yaml"])).toMatchObject({ code: 0, stdout: "said: Echo: over HTTP\n" });
-    expect(await place.flow(["mcp", "call", url, "get-sum", "-a", "a=1", "-a", "b=2"])).toMatchObject({ code: 0, stdout: "The sum of 1 and 2 is 3.\n" });
+    expect(await place.flow(["mcp", "call", url, "get-sum", "-a", "a=1", "-a", "b=2"])).toMatchObject({
+      code: 0,
+      stdout: "The sum of 1 and 2 is 3.\n",
+    });
   });
 });
 
@@ -297,3 +424,16 @@ function freePort(): Promise<number> {
     });
   });
 }
+
+describe("flow doctor", () => {
+  it("says which servers of the project start", async () => {
+    place.write(
+      ".mcp.json",
+      JSON.stringify({ mcpServers: { it: { command: node, args: [nasty] }, gone: { command: "no-such-server" } } }),
+    );
+    const { code, stdout } = await place.flow(["doctor"]);
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^mcp it +10 tools$/m);
+    expect(stdout).toMatch(/^mcp gone +cannot be used: .*no such program/m);
+  });
+});

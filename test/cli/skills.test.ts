@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LogLine } from "../../src/model/event.ts";
 import { readSkill } from "../../src/skills/read.ts";
 import { findSkill } from "../../src/skills/find.ts";
-import type { Skill } from "../../src/skills/shelf.ts";
+import type { Skill } from "../../src/skills/skill.ts";
 import { Place } from "./flow.ts";
 
 let place: Place;
@@ -167,5 +167,22 @@ describe.skipIf(!existsSync(samples))("skills somebody else wrote", () => {
     const stem = file.replace(".SKILL.md", "");
     const read = readSkill(readFileSync(samples + file), { file, stem, folder: stem });
     expect(read.ok && [read.value.skill.name, read.value.skill.body.length > 200]).toEqual([stem, true]);
+  });
+});
+
+describe("a run that goes on", () => {
+  it("does not get back what a skill took away", async () => {
+    teach("skills", "reader", "allowed-tools: Read\n");
+    const skill = "{ calls: [{ name: Skill, args: { skill: reader } }] }";
+    const bash = "{ calls: [{ name: Bash, args: { command: date } }] }";
+    place.write(
+      "r.yaml",
+      `agents:\n  worker:\n    - ${skill}\n    - { error: 401 }\n    - ${bash}\n    - { text: done }\n`,
+    );
+    expect((await place.flow(["run", "flow.yaml"])).code).toBe(3);
+    place.write("r.yaml", `agents:\n  worker:\n    - ${skill}\n    - ${bash}\n    - { text: done }\n`);
+    expect((await place.flow(["resume", "latest"])).code).toBe(0);
+    const judged = eventsOf("permission.judged").map(({ name, decision }) => `${name} ${decision}`);
+    expect(judged).toEqual(["Skill allow", "Bash deny"]);
   });
 });

@@ -295,7 +295,7 @@ describe("what is wrong in such a file has a place:", () => {
       "none of its tools is here",
       "claude",
       `${named}tools: WebSearch, LSP`,
-      "FLOW6020 WebSearch,FLOW6020 LSP,FLOW6002 WebSearch",
+      "FLOW6020 WebSearch,FLOW6002 WebSearch",
     ],
     ["turns that are no number", "claude", `${named}maxTurns: many`, "FLOW2001 many"],
     ["a memory nobody has", "claude", `${named}memory: everywhere`, "FLOW2004 everywhere"],

@@ -13,10 +13,15 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function problems(workflow: string, servers?: object | string): Promise<string[]> {
   writeFileSync(join(folder, "w.yaml"), workflow);
-  if (servers !== undefined) writeFileSync(join(folder, ".mcp.json"), typeof servers === "string" ? servers : JSON.stringify({ mcpServers: servers }, undefined, "\t"));
+  if (servers !== undefined)
+    writeFileSync(
+      join(folder, ".mcp.json"),
+      typeof servers === "string" ? servers : JSON.stringify({ mcpServers: servers }, undefined, "\t"),
+    );
   const { diagnostics } = await check({ file: "w.yaml", cwd: folder });
-  return diagnostics.map(({ severity, code, at, message, suggestion }) =>
-    `${severity} ${code} ${at.file}:${at.line}:${at.column} ${message}${suggestion === undefined ? "" : ` (${suggestion})`}`,
+  return diagnostics.map(
+    ({ severity, code, at, message, suggestion }) =>
+      `${severity} ${code} ${at.file}:${at.line}:${at.column} ${message}${suggestion === undefined ? "" : ` (${suggestion})`}`,
   );
 }
 
@@ -32,16 +37,23 @@ describe("a server", () => {
   ])("of the project %s", async (_, workflow) => {
     expect(await problems(workflow, { it: { command: "x", args: ["${A:-b}"] } })).toEqual([]);
     expect(await problems(workflow.replaceAll("it", "at"), { it: { command: "x" } })).toEqual(
-      expect.arrayContaining([expect.stringMatching(/^error FLOW6012 w\.yaml:1:\d+ there is no MCP server `at`.*did you mean `it`\?/)]),
+      expect.arrayContaining([
+        expect.stringMatching(/^error FLOW6012 w\.yaml:1:\d+ there is no MCP server `at`.*did you mean `it`\?/),
+      ]),
     );
   });
 
   it("of the workflow hides the project's", async () => {
-    expect(await problems(`mcp: { it: { url: "http://127.0.0.1/mcp" } }\n${agent("mcp: [it]")}`, { it: "broken" })).toEqual([]);
+    expect(
+      await problems(`mcp: { it: { url: "http://127.0.0.1/mcp" } }\n${agent("mcp: [it]")}`, { it: "broken" }),
+    ).toEqual([]);
   });
 
   it("is never started because a file of the project names it", async () => {
-    writeFileSync(join(folder, ".mcp.json"), JSON.stringify({ mcpServers: { evil: { command: "touch", args: ["pwned"] } } }));
+    writeFileSync(
+      join(folder, ".mcp.json"),
+      JSON.stringify({ mcpServers: { evil: { command: "touch", args: ["pwned"] } } }),
+    );
     writeFileSync(join(folder, "w.yaml"), agent("tools: [Read]"));
     const { plan } = await check({ file: "w.yaml", cwd: folder });
     expect(JSON.stringify(plan)).not.toMatch(/evil|mcp\.json/);
@@ -49,7 +61,9 @@ describe("a server", () => {
 
   it("whose command is a command line is refused", async () => {
     expect(await problems(`mcp: { it: { command: "node server.js --fast" } }\n${agent("mcp: [it]")}`)).toEqual([
-      expect.stringMatching(/^error FLOW2004 w\.yaml:1:23 .*write `command: node` and `args: \["server\.js", "--fast"\]`/),
+      expect.stringMatching(
+        /^error FLOW2004 w\.yaml:1:23 .*write `command: node` and `args: \["server\.js", "--fast"\]`/,
+      ),
     ]);
   });
 
@@ -76,7 +90,9 @@ describe("a server", () => {
     ["it: { command: x, args: ['${{ steps.a.outputs.x }}'] }", "FLOW5003"],
     ["it: { command: x, env: { A: '${{ secrets.NOPE }}' } }", "FLOW8005"],
   ])("cannot be `%s`", async (server, code) => {
-    expect((await problems(`mcp: { ${server} }\nsteps: { a: { run: 'true' } }\n`)).join("\n")).toContain(`error ${code} w.yaml:1:`);
+    expect((await problems(`mcp: { ${server} }\nsteps: { a: { run: 'true' } }\n`)).join("\n")).toContain(
+      `error ${code} w.yaml:1:`,
+    );
   });
 });
 
@@ -87,7 +103,10 @@ describe("the project's file", () => {
     [{ command: "x", args: "a" }, "FLOW2001 .mcp.json:5:12 the server `it`: `args` must be a list of texts"],
     [{ command: "x", env: { A: [] } }, "FLOW2001 .mcp.json:6:10 the server `it`: `env.A` must be text"],
     [{ url: "http://x", type: "websocket" }, "FLOW2004 .mcp.json:5:12 the server `it`: `type` must be"],
-    [{ url: "http://x", type: "stdio" }, "FLOW2009 .mcp.json:5:12 the server `it`: `type: stdio` does not go with `url`"],
+    [
+      { url: "http://x", type: "stdio" },
+      "FLOW2009 .mcp.json:5:12 the server `it`: `type: stdio` does not go with `url`",
+    ],
     [{ command: "x", disabled: true }, "FLOW2009 .mcp.json:5:16 the server `it`: it is disabled"],
     ["x", "FLOW2001 .mcp.json:3:9 the server `it` must be a map"],
   ])("is refused where a named server is %j", async (server, problem) => {

@@ -19,7 +19,12 @@ afterEach(async () => {
 });
 
 function spec(argv: readonly string[], more: Partial<ServerSpec> = {}): ServerSpec {
-  const address = { kind: "stdio" as const, argv: [process.execPath, ...argv], cwd: packages, env: { PATH: process.env["PATH"] ?? "" } };
+  const address = {
+    kind: "stdio" as const,
+    argv: [process.execPath, ...argv],
+    cwd: packages,
+    env: { PATH: process.env["PATH"] ?? "" },
+  };
   return { name: "it", address, callTime: 5000, ...more };
 }
 
@@ -33,7 +38,12 @@ async function opened(way: string, more: Partial<ServerSpec> = {}): Promise<Conn
   return connected.value;
 }
 
-async function call(connection: Connection, name: string, args: JsonObject = {}, signal = never): Promise<Result<ToolOutput, CallFailure>> {
+async function call(
+  connection: Connection,
+  name: string,
+  args: JsonObject = {},
+  signal = never,
+): Promise<Result<ToolOutput, CallFailure>> {
   const tool = connection.tools.find((it) => it.name === name);
   if (tool === undefined) throw new Error(`no tool ${name}`);
   return connection.call(tool, args, signal);
@@ -105,15 +115,23 @@ describe("a server that goes wrong in the middle", () => {
   it("gives an error when it crashes, and to every call after that", async () => {
     const it = await opened("");
     const crashed = await call(it, "crash");
-    expect(crashed.ok ? "" : crashed.error.message).toMatch(/the MCP server `it` is gone: it ended \(exit code 9\).*segmentation fault/s);
+    expect(crashed.ok ? "" : crashed.error.message).toMatch(
+      /the MCP server `it` is gone: it ended \(exit code 9\).*segmentation fault/s,
+    );
     expect(it.isOver).toBe(true);
     expect(await call(it, "echo")).toEqual(crashed);
   });
 
   it("gives an error when a call takes too long, and goes on", async () => {
     const it = await opened("", { callTime: 300 });
-    expect(await call(it, "hang")).toEqual({ ok: false, error: { message: "it gave no answer within 0.3 s", said: false } });
-    expect(await call(it, "garbage")).toEqual({ ok: false, error: { message: "it gave no answer within 0.3 s", said: false } });
+    expect(await call(it, "hang")).toEqual({
+      ok: false,
+      error: { message: "it gave no answer within 0.3 s", said: false },
+    });
+    expect(await call(it, "garbage")).toEqual({
+      ok: false,
+      error: { message: "it gave no answer within 0.3 s", said: false },
+    });
     expect(await call(it, "echo", { say: "b" })).toEqual(text("echo: b"));
     await it.close();
   });
@@ -127,7 +145,10 @@ describe("a server that goes wrong in the middle", () => {
   it("is heard when it says that it failed, and not believed when it breaks its own schema", async () => {
     const it = await opened("");
     expect(await call(it, "fail")).toEqual({ ok: false, error: { message: "the disk is on fire", said: true } });
-    expect(await call(it, "liar")).toMatchObject({ ok: false, error: { message: expect.stringContaining("/n"), said: false } });
+    expect(await call(it, "liar")).toMatchObject({
+      ok: false,
+      error: { message: expect.stringContaining("/n"), said: false },
+    });
     await it.close();
   });
 

@@ -4,10 +4,12 @@ import {
   mkdtempSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,12 +33,29 @@ const make = (network: boolean): ReturnType<typeof sandboxLaunch> =>
 const launch = make(false);
 const marks = new Marks("sandbox-test");
 
-async function inside(script: string, given = launch): Promise<string> {
+/** A workspace with a repository, and a file that is there when something escaped. */
+function repository({ hooks, worktrees }: { readonly hooks: boolean; readonly worktrees: boolean }): [string, string] {
+  const made = mkdtempSync(join(base, "repo-"));
+  writeFileSync(join(made, "a.txt"), "a\n");
+  git(made, "init", "-q", "-b", "main", ".");
+  if (!hooks) rmSync(join(made, ".git/hooks"), { recursive: true, force: true });
+  if (worktrees) git(made, "config", "extensions.worktreeConfig", "true");
+  return [made, `${made}-escaped`];
+}
+
+function git(cwd: string, ...args: string[]): { readonly status: number | null; readonly stdout: string } {
+  return spawnSync("git", args, { cwd, encoding: "utf8", env: { PATH: path, HOME: home } });
+}
+
+const sandboxOf = (made: string): ReturnType<typeof sandboxLaunch> =>
+  sandboxLaunch({ path, workspace: made, home, network: false, isSecret: () => false });
+
+async function inside(script: string, given = launch, cwd = workspace): Promise<string> {
   if (given === undefined) throw new Error("there is no sandbox");
   const argv = ["bash", "--noprofile", "--norc", "-c", `exec 2>&1\n${script}`];
   const ran = await runProcess({
     argv,
-    cwd: workspace,
+    cwd,
     env: { PATH: path, HOME: home },
     marks,
     launch: given,
@@ -73,7 +92,7 @@ describe.skipIf(launch === undefined)("in the sandbox", () => {
     ["writing outside", "echo x > ../outside/x"],
     ["writing to the system", "touch /etc/flow-x /usr/flow-x /var/flow-x /root/flow-x /flow-x"],
     ["writing flow's own state", "echo x > .flow/log; touch .flow/new; rm -rf .flow; mv .flow gone"],
-    ["writing git's hooks", "echo x > .git/hooks/pre-commit; rm -rf .git/hooks; mv .git/hooks gone"],
+    ["writing git's hooks", "echo x > .git/hooks/pre-commit; rm -rf .git/hooks; mv .git/hooks .git/gone"],
     ["making the system writable", "mount -o remount,rw /; umount -l .flow; unshare -r mount --bind /tmp /etc"],
     ["reading credentials", "cat .env link ~/.ssh/id_rsa; ls ~/.ssh"],
     ["removing what covers them", "rm -f .env; umount .env ~/.ssh; cat .env ~/.ssh/id_rsa"],
@@ -81,12 +100,60 @@ describe.skipIf(launch === undefined)("in the sandbox", () => {
   ])("%s has no effect", async (_what, script) => {
     const said = await inside(script);
     expect(said).not.toContain(canary);
-    const left = ["outside/x", "work/.git/hooks/pre-commit", "work/.flow/new", "work/gone"];
+    const left = ["outside/x", "work/.git/hooks/pre-commit", "work/.flow/new", "work/gone", "work/.git/gone"];
     expect(left.filter((name) => existsSync(join(base, name)))).toEqual([]);
     expect(["/etc/flow-x", "/usr/flow-x", "/var/flow-x", "/flow-x"].filter((name) => existsSync(name))).toEqual([]);
     expect(
       ["work/.env", "home/.ssh/id_rsa", "work/.flow/log"].map((name) => readFileSync(join(base, name), "utf8")),
     ).toEqual([canary, canary, canary]);
+  });
+
+  it.each([
+    ["a configuration by way of a new folder", "mv .git g && cp -r g .git && git config core.fsmonitor ESCAPE"],
+    ["a configuration", "git config core.fsmonitor ESCAPE; mv .git/config .git/c; cp .git/c .git/config"],
+    [
+      "a common folder elsewhere",
+      "cp -r .git g; git config -f g/config core.fsmonitor ESCAPE; echo ../g > .git/commondir",
+    ],
+    ["a hook", "mkdir -p .git/hooks; printf '#!/bin/sh\\nESCAPE' > .git/hooks/post-index-change"],
+    ["a worktree's configuration", "git config -f .git/config.worktree core.fsmonitor ESCAPE"],
+  ])("git runs nothing outside that was written in there: %s", async (_what, script) => {
+    for (const hooks of [true, false]) {
+      const [made, escaped] = repository({ hooks, worktrees: true });
+      await inside(script.replaceAll("ESCAPE", `"touch ${escaped}; false"`), sandboxOf(made), made);
+      expect(git(made, "status", "--short").status).toBe(0);
+      git(made, "add", ".");
+      expect(existsSync(escaped)).toBe(false);
+      expect(existsSync(join(made, ".git/commondir"))).toBe(false);
+    }
+  });
+
+  it("a repository cannot be made of the workspace, and nothing is left of what stood in its place", async () => {
+    const [made, escaped] = repository({ hooks: false, worktrees: false });
+    rmSync(join(made, ".git"), { recursive: true });
+    const launch = sandboxOf(made);
+    expect(existsSync(join(made, ".git"))).toBe(false);
+    const script = `git init -q .; git config core.fsmonitor "touch ${escaped}; false"; rmdir .git; mv .git g; ls`;
+    const said = await Promise.all([1, 2].map(() => inside(script, launch, made)));
+    expect(said[0]).toContain("a.txt");
+    git(made, "status", "--short");
+    expect([existsSync(join(made, ".git")), existsSync(join(made, "g")), existsSync(escaped)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it("a repository that came later is known, and git works in it", async () => {
+    const [made] = repository({ hooks: true, worktrees: false });
+    const folder = join(made, ".git");
+    renameSync(folder, `${made}-git`);
+    const launch = sandboxOf(made);
+    renameSync(`${made}-git`, folder);
+    const script =
+      "git add a.txt && git -c user.name=a -c user.email=a@b commit -qm one && git log --format=%s; git checkout -qb b";
+    expect(await inside(script, launch, made)).toBe("one");
+    expect(git(made, "branch", "--show-current").stdout).toBe("b\n");
   });
 
   it("what is written to /tmp stays there", async () => {

@@ -19,9 +19,10 @@ export function defineDoctor(program: Command): void {
 async function doctor(flags: DoctorFlags, command: Command): Promise<void> {
   const { examine } = await import("../../flow/doctor.ts");
   const { sources, ...health } = await examine({ cwd: process.cwd(), env: process.env });
-  const { config, node, providers } = health;
+  const { config, node, providers, servers } = health;
   const isBroken =
     !node.ok ||
+    servers.some(({ problem }) => problem !== undefined) ||
     providers.some(({ reachable, keyIs, configured }) => reachable === "no" || (configured && keyIs === "missing"));
   if (config.problems.length > 0) process.exitCode = exitCodes.usage;
   else if (isBroken) process.exitCode = exitCodes.unavailable;

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import type { Json } from "../../model/json.ts";
 import { exitCodes } from "../../model/outcome.ts";
 import { readJsonFile } from "../input.ts";
 import { print, say } from "../output.ts";
@@ -23,8 +22,7 @@ export function defineEval(program: Command): void {
 
 async function evaluateExpression(expression: string, options: EvalOptions): Promise<void> {
   const { describeExpression, evaluate } = await import("../../flow.ts");
-  const contexts =
-    options.context === undefined ? {} : (readJsonFile(options.context, "--context") as { [name: string]: Json });
+  const contexts = options.context === undefined ? {} : await readJsonFile(options.context, "--context");
   const result = options.refs ? describeExpression(expression, Object.keys(contexts)) : evaluate(expression, contexts);
   if (result.ok) {
     const plain = typeof result.value === "string" && !options.json;

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import type { McpProblem, ServerReport } from "../../flow/mcp.ts";
+import type { McpProblem } from "../../flow/find-servers.ts";
+import type { ServerReport } from "../../flow/mcp.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.ts";
 import { exitCodes } from "../../model/outcome.ts";
 import { visible } from "../../render/display.ts";
@@ -44,22 +45,29 @@ export function defineMcp(program: Command): void {
     .option("--json", "as JSON", false)
     .passThroughOptions()
     .action(probe);
-  for (const command of mcp.commands) command.exitOverride().showHelpAfterError(`(see \`flow mcp ${command.name()} --help\`)`);
+  for (const command of mcp.commands)
+    command.exitOverride().showHelpAfterError(`(see \`flow mcp ${command.name()} --help\`)`);
 }
 
 async function list(file: string | undefined, flags: { readonly json: boolean }, command: Command): Promise<void> {
   const { listServers } = await import("../../flow/mcp.ts");
   const found = await interruptible((signal) => listServers({ ...here(file), signal }));
   if (!found.ok) return refuse(found.error, command);
-  const isBroken = found.value.some(({ problem, required, pin }) => (problem !== undefined && required) || typeof pin === "object");
+  const isBroken = found.value.some(
+    ({ problem, required, pin }) => (problem !== undefined && required) || typeof pin === "object",
+  );
   if (isBroken) process.exitCode = exitCodes.unavailable;
   if (flags.json) print(`${JSON.stringify({ schemaVersion: 1, servers: found.value }, null, 2)}\n`);
-  else if (found.value.length === 0) say(`no MCP servers: ${file === undefined ? "there is no .mcp.json that names one" : `no step of ${file} uses one`}\n`);
+  else if (found.value.length === 0)
+    say(
+      `no MCP servers: ${file === undefined ? "there is no .mcp.json that names one" : `no step of ${file} uses one`}\n`,
+    );
   else print(found.value.map(serverText).join("\n"));
 }
 
 function serverText({ name, file, problem, tools, pin }: ServerReport): string {
-  const pinned = pin === "none" ? "not pinned" : pin === "same" ? "pinned" : `CHANGED since it was pinned: ${pin.changed}`;
+  const pinned =
+    pin === "none" ? "not pinned" : pin === "same" ? "pinned" : `CHANGED since it was pinned: ${pin.changed}`;
   if (problem !== undefined) return `${visible(name)} (${visible(file)}): cannot be used: ${visible(problem)}\n`;
   const width = Math.max(...tools.map(({ called }) => called.length), 0);
   const lines = tools.map(({ called, description }) => {
@@ -69,7 +77,11 @@ function serverText({ name, file, problem, tools, pin }: ServerReport): string {
   return `${visible(name)} (${visible(file)}): ${tools.length} tool${tools.length === 1 ? "" : "s"}, ${visible(pinned)}\n${lines.join("")}`;
 }
 
-async function lock(file: string | undefined, flags: { readonly server?: readonly string[] }, command: Command): Promise<void> {
+async function lock(
+  file: string | undefined,
+  flags: { readonly server?: readonly string[] },
+  command: Command,
+): Promise<void> {
   const { lockServers } = await import("../../flow/mcp.ts");
   const { server: servers } = flags;
   const locked = await interruptible((signal) => lockServers({ ...here(file), ...(servers && { servers }), signal }));
@@ -84,7 +96,12 @@ interface CallFlags {
   readonly json: boolean;
 }
 
-async function call(server: string, tool: string, { file, args, arg: texts = [], json }: CallFlags, command: Command): Promise<void> {
+async function call(
+  server: string,
+  tool: string,
+  { file, args, arg: texts = [], json }: CallFlags,
+  command: Command,
+): Promise<void> {
   const { callServer, textOf } = await import("../../flow/mcp.ts");
   const called = await interruptible((signal) => callServer({ ...here(file), server, tool, args, texts, signal }));
   if (!called.ok) return refuse(called.error, command);
@@ -108,12 +125,24 @@ async function probe(target: readonly string[], flags: ProbeFlags): Promise<void
   const tools = probed.ok ? probed.value : [];
   const isWell = probed.ok && tools.every(({ outcome }) => outcome !== "failed");
   process.exitCode = isWell ? exitCodes.success : exitCodes.failure;
-  if (flags.json) print(`${JSON.stringify({ schemaVersion: 1, ok: isWell, ...(!probed.ok && { problem: probed.error }), tools }, null, 2)}\n`);
+  if (flags.json)
+    print(
+      `${JSON.stringify({ schemaVersion: 1, ok: isWell, ...(!probed.ok && { problem: probed.error }), tools }, null, 2)}\n`,
+    );
   else if (!probed.ok) say(`it cannot be used: ${visible(probed.error)}\n`);
-  else print(tools.map(({ tool, outcome, text }) => `${outcome.padEnd(8)} ${visible(tool)}: ${visible(text.slice(0, 200))}\n`).join(""));
+  else
+    print(
+      tools
+        .map(({ tool, outcome, text }) => `${outcome.padEnd(8)} ${visible(tool)}: ${visible(text.slice(0, 200))}\n`)
+        .join(""),
+    );
 }
 
-function here(file: string | undefined): { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly file?: string } {
+function here(file: string | undefined): {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly file?: string;
+} {
   return { cwd: process.cwd(), env: process.env, ...(file !== undefined && { file }) };
 }
 

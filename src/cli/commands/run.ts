@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Given, Prepared, Profile, RunRequest } from "../../flow.ts";
-import type { JsonObject } from "../../model/json.ts";
 import { exitCodes } from "../../model/outcome.ts";
 import type { WorstCase } from "../../model/worst-case.ts";
 import { parseInput, readJsonFile, readStdin } from "../input.ts";
@@ -67,7 +66,7 @@ export function another(text: string, before: readonly string[] = []): string[] 
 
 async function run(file: string, flags: RunFlags, command: Command): Promise<void> {
   const flow = await import("../../flow.ts");
-  const values = flags.inputs === undefined ? {} : (readJsonFile(flags.inputs, "--inputs") as JsonObject);
+  const values = flags.inputs === undefined ? {} : await readJsonFile(flags.inputs, "--inputs");
   const stdin = await readStdin(file);
   const watch = await watcher(file, flags);
   const signals = onSignals();

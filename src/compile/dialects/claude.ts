@@ -1,6 +1,6 @@
 import type { MapEntry, MapNode, SourceNode } from "../../source/document.ts";
 import { asText, booleanOf, numberOf } from "../read/nodes.ts";
-import { type Draft, ignore, leaveOut, nodeOf, put, took } from "./draft.ts";
+import { type Draft, ignore, leaveOut, nodeOf, put, putAs, took } from "./draft.ts";
 import { putHooks } from "./hooks.ts";
 import { putModel } from "./model.ts";
 import { putServers } from "./servers.ts";
@@ -62,11 +62,11 @@ function readField(draft: Draft, theirs: MapEntry): boolean {
       readMemory(draft, theirs);
       return true;
     case "initialPrompt":
-      put(draft, theirs, "prompt", theirs.value, "a step's `prompt` replaces it");
+      putAs(draft, theirs, { key: "prompt", value: theirs.value, note: "a step's `prompt` replaces it" });
       return true;
     case "omitClaudeMd":
       if (booleanOf(theirs.value) === true)
-        put(draft, theirs, "instructions-files", nodeOf("none", theirs.value.at), "none");
+        putAs(draft, theirs, { key: "instructions-files", value: nodeOf("none", theirs.value.at), note: "none" });
       else took(draft, theirs, "instructions-files", "auto");
       return true;
     default:
@@ -151,6 +151,7 @@ function readMode(draft: Draft, theirs: MapEntry): void {
 
 function readMemory(draft: Draft, theirs: MapEntry): void {
   const scope = asText(theirs.value);
-  if (scope?.value === "local") put(draft, theirs, "memory", nodeOf("project", scope.at), "project");
+  if (scope?.value === "local")
+    putAs(draft, theirs, { key: "memory", value: nodeOf("project", scope.at), note: "project" });
   else put(draft, theirs, "memory");
 }

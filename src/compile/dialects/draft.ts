@@ -43,12 +43,15 @@ export interface Draft {
 }
 
 /** Takes a field over as a key of ours. */
-export function put(
+export function put(draft: Draft, theirs: MapEntry, key: string, value: SourceNode = theirs.value): void {
+  putAs(draft, theirs, { key, value });
+}
+
+/** As {@link put}, with what there is to say about it. */
+export function putAs(
   draft: Draft,
   theirs: MapEntry,
-  key: string,
-  value: SourceNode = theirs.value,
-  note?: string,
+  { key, value, note }: { readonly key: string; readonly value: SourceNode; readonly note?: string | undefined },
 ): void {
   draft.entries.push({ key, keyAt: theirs.keyAt, value });
   took(draft, theirs, key, note);

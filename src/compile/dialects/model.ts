@@ -1,6 +1,6 @@
 import type { MapEntry } from "../../source/document.ts";
 import { asText } from "../read/nodes.ts";
-import { type Draft, ignore, nodeOf, put } from "./draft.ts";
+import { type Draft, ignore, nodeOf, putAs } from "./draft.ts";
 
 /** Words for the model of whoever runs the agent. */
 const inherited: ReadonlySet<string> = new Set(["inherit", "default"]);
@@ -21,7 +21,11 @@ export async function putModel(draft: Draft, theirs: MapEntry, provider?: string
   }
   const model = await draft.vocabulary.modelOf(name, provider);
   if (model !== undefined)
-    return put(draft, theirs, "model", nodeOf(model, text.at), model === name ? undefined : model);
+    return putAs(draft, theirs, {
+      key: "model",
+      value: nodeOf(model, text.at),
+      note: model === name ? undefined : model,
+    });
   return ignore(
     draft,
     theirs,

@@ -1,8 +1,8 @@
 import type { MapEntry, MapNode } from "../../source/document.ts";
 import { asMap, asText, booleanOf, entriesOf } from "../read/nodes.ts";
-import { type Draft, ignore, leaveOut, nodeOf, put, took } from "./draft.ts";
+import { type Draft, ignore, leaveOut, nodeOf, put, putAs, took } from "./draft.ts";
 import { putModel } from "./model.ts";
-import { offered, putTools, toolNamed, type ToolWord } from "./tools.ts";
+import { leaveOutTools, offered, putTools, toolNamed, type ToolWord } from "./tools.ts";
 
 const honoured: ReadonlySet<string> = new Set(["name", "description", "temperature", "hidden", "disable", "options"]);
 const sessions: { readonly [key: string]: string } = {
@@ -59,7 +59,8 @@ function readField(draft: Draft, theirs: MapEntry): boolean {
 /** A step is what spawns an agent here, so one that others spawn may be the agent of a step as well. */
 function readMode(draft: Draft, theirs: MapEntry): void {
   const text = asText(theirs.value);
-  if (text?.value === "subagent") put(draft, theirs, "mode", nodeOf("all", text.at), "all: a step may run it");
+  if (text?.value === "subagent")
+    putAs(draft, theirs, { key: "mode", value: nodeOf("all", text.at), note: "all: a step may run it" });
   else put(draft, theirs, "mode");
 }
 
@@ -111,15 +112,11 @@ function readTools(draft: Draft, theirs: MapEntry): void {
     else leaveOut(draft, keyAt, `\`${key}\` is off for this agent, and there is no such tool here`);
   }
   const known = words.filter(({ name }) => name.startsWith("mcp__"));
-  for (const { name, at } of words.filter((word) => !known.includes(word)))
-    draft.report(
-      "FLOW6020",
-      at,
-      `the tool \`${name}\` of this OpenCode agent is left out: there is no such tool here`,
-      {
-        severity: "warning",
-      },
-    );
+  leaveOutTools(
+    draft,
+    words.filter((word) => !known.includes(word)),
+    "there is no such tool here",
+  );
   took(draft, theirs, "tools", off.size === 0 ? "all of them" : `without ${[...off].join(", ")}`);
   if (off.size === 0) return;
   const at = theirs.value.at;

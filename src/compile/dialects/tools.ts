@@ -71,18 +71,19 @@ export function toolNamed(name: string, { tools, canonical }: Vocabulary): strin
 /** One tool of a server, or with `__*` all of them. */
 export const serverTool: RegExp = /^mcp__[\w-]+__(?:[\w-]+|\*)$/;
 
-/** The tools of a foreign list that are here; undefined when the list says nothing about it. Those that are not are told. */
+/** The tools of a foreign list that are here. Those that are not are told, all together. */
 export function offered(draft: Draft, words: readonly ToolWord[]): readonly ToolWord[] {
   const found: ToolWord[] = [];
+  const unknown: ToolWord[] = [];
+  const later: ToolWord[] = [];
   for (const word of words) {
-    if (word.name.startsWith("mcp__")) {
-      found.push({ ...word, name: serverTool.test(word.name) ? word.name : `${word.name}__*` });
-      continue;
-    }
-    const name = toolNamed(word.name, draft.vocabulary);
-    if (name !== undefined && draft.vocabulary.tools.get(name) === true) found.push({ ...word, name });
-    else missing(draft, word, name);
+    const name = word.name.startsWith("mcp__") ? serverName(word.name) : toolNamed(word.name, draft.vocabulary);
+    if (name === undefined) unknown.push(word);
+    else if (name.startsWith("mcp__") || draft.vocabulary.tools.get(name) === true) found.push({ ...word, name });
+    else later.push(word);
   }
+  leaveOutTools(draft, unknown, "there is no such tool here");
+  leaveOutTools(draft, later, "not yet available");
   const [first] = words;
   if (first && found.length === 0) {
     const known = [...draft.vocabulary.tools].flatMap(([tool, isHere]) => (isHere ? [tool] : []));
@@ -92,9 +93,23 @@ export function offered(draft: Draft, words: readonly ToolWord[]): readonly Tool
   return found;
 }
 
-function missing({ report, program }: Draft, { name, at }: ToolWord, known: string | undefined): void {
-  const why = known === undefined ? "there is no such tool here" : `\`${known}\` is not yet available`;
-  report("FLOW6020", at, `the tool \`${name}\` of this ${program} agent is left out: ${why}`, { severity: "warning" });
+function serverName(name: string): string {
+  return serverTool.test(name) ? name : `${name}__*`;
+}
+
+export function leaveOutTools({ report, program }: Draft, words: readonly ToolWord[], why: string): void {
+  const [first] = words;
+  if (!first) return;
+  const names = words.map(({ name }) => `\`${name}\``).join(", ");
+  const what = words.length === 1 ? `the tool ${names}` : `the tools ${names}`;
+  report(
+    "FLOW6020",
+    first.at,
+    `${what} of this ${program} agent ${words.length === 1 ? "is" : "are"} left out: ${why}`,
+    {
+      severity: "warning",
+    },
+  );
 }
 
 /** The `tools` of ours, each name once, at the place of theirs. */

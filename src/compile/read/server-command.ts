@@ -23,7 +23,11 @@ export function checkCommand(server: MapNode, report: Report): void {
 /** Words that stand before the package's own name, or are followed by it. */
 const namesPackage: ReadonlySet<string> = new Set(["-p", "--package", "--from", "--spec"]);
 
-function checkVersion(runner: string, args: readonly SourceNode[], { at, report }: { readonly at: Span; readonly report: Report }): void {
+function checkVersion(
+  runner: string,
+  args: readonly SourceNode[],
+  { at, report }: { readonly at: Span; readonly report: Report },
+): void {
   const words = args.map((arg) => ({ text: textOf(arg) ?? "", at: arg.at }));
   const named = words.findIndex(({ text }) => namesPackage.has(text));
   const found = named >= 0 ? words[named + 1] : words.find(({ text }) => !text.startsWith("-") && text !== "run");
