@@ -145,16 +145,22 @@ function contextOf(node: ContextNode, { contexts }: Scope): Item {
 /** Null for what does not exist, as in GitHub's language; an error for what should exist. */
 function present(node: AccessNode, value: Item | Missing | undefined, { maxSize = defaultMaxSize }: Scope): Item {
   if (value === undefined) return null;
-  const texts = value instanceof Filtered ? value.items : [value];
-  if (texts.some((text) => typeof text === "string" && isLongerThan(text, maxSize)))
-    throw fault(node, unread(node, maxSize));
+  const read = value instanceof Filtered ? value.items : [value];
+  const isTooLong = read.some((text) => typeof text === "string" && isLongerThan(text, maxSize));
+  if (isTooLong && rootOf(node) !== "inputs") throw fault(node, unread(node, maxSize));
   if (value instanceof Filtered || !isMissing(value)) return value;
   return noValue(node, value.reason);
 }
 
+/** The context that is read, if it is one. */
+function rootOf({ object }: AccessNode): string | undefined {
+  if (object.type === "property" || object.type === "index" || object.type === "star") return rootOf(object);
+  return object.type === "context" ? object.name : undefined;
+}
+
 /**
- * So long a text may have lost its middle when it was captured: what is left must not be judged as the whole. An error
- * that `default(…)` does not hide either, for the value is there.
+ * So long an output may have lost its middle when it was captured: what is left must not be judged as the whole. An error
+ * that `default(…)` does not hide, for the value is there. What somebody gave as an input is whole.
  */
 function unread(node: AccessNode, limit: number): Refusal {
   const name = node.type === "property" ? `\`${node.name}\`` : "This";

@@ -169,14 +169,11 @@ describe("large values", () => {
   test.each([
     ["inputs.list", "The result is larger than 1048576 bytes"],
     ["inputs.text", "The result is larger than 1048576 bytes"],
-    ["join(inputs.list)", "The result of join() is longer than 1048576 characters"],
-    ["toJSON(inputs.list)", "The result of toJSON() is longer than 1048576 characters"],
-    [
-      `length(format('${"{0}".repeat(2000)}', inputs.mega))`,
-      "The result of format() is longer than 1048576 characters",
-    ],
-    ["length(replace(inputs.mega, 'a', inputs.mega))", "The result of replace() is longer than 1048576 characters"],
-    ["length(join(inputs.list, inputs.mega))", "The result of join() is longer than 1048576 characters"],
+    ["join(inputs.list)", "The result of join() is longer than 1048576 bytes"],
+    ["toJSON(inputs.list)", "The result of toJSON() is longer than 1048576 bytes"],
+    [`length(format('${"{0}".repeat(2000)}', inputs.mega))`, "The result of format() is longer than 1048576 bytes"],
+    ["length(replace(inputs.mega, 'a', inputs.mega))", "The result of replace() is longer than 1048576 bytes"],
+    ["length(join(inputs.list, inputs.mega))", "The result of join() is longer than 1048576 bytes"],
     ["'abc'", "The result is larger than 4 bytes", 4],
     ["'üü'", "The result is larger than 5 bytes", 5],
     ["inputs.small", "The result is larger than 12 bytes", 12],
@@ -186,6 +183,25 @@ describe("large values", () => {
       kind: "limit",
       message,
     });
+  });
+
+  test.each([
+    "contains(steps.a.outputs.stdout, 'FATAL')",
+    "length(steps.a.outputs['stdout'])",
+    "default(steps.a.outputs.stdout, '')",
+    "contains(join(steps.a.outputs.*), 'FATAL')",
+    "contains(join(steps.items.outputs.*.stdout), 'FATAL')",
+    "contains(steps.items.outputs[0].stdout, 'FATAL')",
+    "contains(toJSON(steps.items.outputs), 'FATAL')",
+    "contains(toJSON(steps.a.outputs), 'FATAL')",
+    "contains(values(steps.a.outputs)[0], 'FATAL')",
+  ])("an output of more bytes than the limit is not read, because it may be shortened: %s", (source) => {
+    for (const stdout of ["x".repeat(1_048_577), "ü".repeat(524_289)]) {
+      const steps = { a: { outputs: { stdout } }, items: { outputs: [{ stdout }] } };
+      expect(errorOf(source, { steps }).kind).toBe("limit");
+      const whole = stdout.slice(0, 524_000);
+      expect(valueOf("length(steps.a.outputs.stdout)", { steps: { a: { outputs: { stdout: whole } } } })).toBe(524_000);
+    }
   });
 
   test("the size is that of the JSON text", () => {
@@ -202,9 +218,20 @@ describe("large values", () => {
   });
 });
 
-test.each(["NaN", "-Infinity", "fromJSON('[1e999]')", "default(NaN, 1)"])("%s is not JSON", (source) => {
+test.each(["NaN", "-Infinity", "default(NaN, 1)"])("%s is not JSON", (source) => {
   expect(errorOf(source)).toMatchObject({ kind: "evaluation", message: expect.stringContaining("not a JSON number") });
 });
+
+test.each(["[1e999]", "9007199254740993", '{"a": [-9007199254740993]}'])(
+  "fromJSON refuses %s: the number would become another one",
+  (text) => {
+    const error = errorOf("fromJSON(inputs.text)", { inputs: { text } });
+    expect(error).toMatchObject({
+      kind: "evaluation",
+      message: expect.stringContaining("too large to be kept exactly"),
+    });
+  },
+);
 
 describe("a condition", () => {
   test.each([

@@ -385,7 +385,9 @@ describe("what is sent to Anthropic's protocol", () => {
       const { apiKey: _, ...options } = serverOptions(server.url.replace("/v1", ""));
       await drain(anthropicClient({ ...options, ...(apiKey !== undefined && { apiKey }) }), asking("hi"));
       const keys = [headers["authorization"], headers["x-api-key"]].filter((key) => key !== undefined);
-      expect(keys.map((key) => (typeof key === "string" ? key.replace("Bearer ", "") : key))).toEqual(apiKey === undefined ? [] : [apiKey]);
+      expect(keys.map((key) => (typeof key === "string" ? key.replace("Bearer ", "") : key))).toEqual(
+        apiKey === undefined ? [] : [apiKey],
+      );
       expect(JSON.stringify(headers)).not.toMatch(/ambient/);
       expect(headers["anthropic-version"]).toBeDefined();
     }

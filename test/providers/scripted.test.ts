@@ -235,7 +235,14 @@ describe("a script with mistakes", () => {
       ["1:36 FLOW2009 `args` and `raw` exclude each other"],
     ],
     ["agents: { a: [{ text: x, chunk: 0 }] }", ["1:33 FLOW2001 `chunk` must be a whole number from 1"]],
-    ["agents: { a: [{ text: x, delay: 5 }] }", ["1:33 FLOW2012 `delay` must be a duration such as `500ms` or `2s`"]],
+    [
+      "agents: { a: [{ text: x, delay: 5 }] }",
+      ["1:33 FLOW2012 `delay` must be a duration such as `500ms` or `2s`, at most 596h"],
+    ],
+    [
+      "agents: { a: [{ text: x, delay: 700h }] }",
+      ["1:33 FLOW2012 `delay` must be a duration such as `500ms` or `2s`, at most 596h"],
+    ],
     [
       "agents: { a: [{ error: 200 }] }",
       ["1:24 FLOW2004 `error` is an HTTP status from 400 to 599, or timeout, malformed, cut, overflow, unreachable"],

@@ -48,8 +48,8 @@ describe("finding a run", () => {
   mkdirSync(path.join(folder, "notes"));
 
   it("lists runs that have a log, oldest first", () => {
-    expect(listRuns(folder)).toEqual(ids);
-    expect(listRuns(path.join(folder, "absent"))).toEqual([]);
+    expect(listRuns(folder)).toEqual({ ok: true, value: ids });
+    expect(listRuns(path.join(folder, "absent"))).toEqual({ ok: true, value: [] });
   });
 
   it.each([

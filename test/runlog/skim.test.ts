@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -118,7 +119,7 @@ describe("skimming a log", () => {
     const text = logOf([started, ...allSamples]);
     for (let length = 0; length < text.length; length += 7)
       expect(typeof skim(text.slice(0, length)).problem).toMatch(/string|object/);
-    expect(skimRun("/nowhere/at/all").problem).toContain("ENOENT");
+    expect(skimRun("/nowhere/at/all").problem).toContain("there is no such file");
   });
 });
 
@@ -135,5 +136,36 @@ describe("the shape of a line", () => {
       if (event.type === "step.skipped")
         expect(isWellFormed({ ...event, reason: { kind: "toString" } } as never)).toBe(false);
     }
+  });
+
+  const whole: readonly Event[] = [
+    started,
+    { type: "step.started", step: "a", kind: "run" },
+    { type: "step.finished", step: "a", outcome: "failure", conclusion: "failure", duration: 1 },
+    allSamples.find((event) => event.type === "run.finished") as Event,
+  ];
+
+  it.each([
+    ["a line is missing", (lines: string[]) => lines.toSpliced(1, 1)],
+    ["a line is there twice", (lines: string[]) => lines.toSpliced(1, 0, lines[1] ?? "")],
+    ["two lines are glued", (lines: string[]) => lines.toSpliced(1, 2, `${lines[1]}${lines[2]}`)],
+    ["the last two lines are glued", (lines: string[]) => lines.toSpliced(2, 2, `${lines[2]}${lines[3]}`)],
+  ])("says that a log is damaged in which %s", (_, change) => {
+    const lines = logOf(whole).trimEnd().split("\n");
+    expect(skim(`${lines.join("\n")}\n`).problem).toBeNull();
+    expect(skim(`${change(lines).join("\n")}\n`).problem).toContain("damaged");
+  });
+
+  it("bears a byte order mark and blank lines, as the other readers do", () => {
+    expect(skim(`\uFEFF${logOf(whole)}`.replace("\n", "\n  \n"))).toMatchObject({
+      problem: null,
+      steps: { failed: 1 },
+    });
+  });
+
+  it("waits for no pipe in the place of a log", () => {
+    const folder = emptyFolder();
+    execFileSync("mkfifo", [path.join(folder, "log.jsonl")]);
+    expect(skimRun(folder).problem).toContain("not a regular file");
   });
 });

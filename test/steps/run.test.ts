@@ -242,6 +242,14 @@ describe("a run step's long output", () => {
     expect(file.startsWith(join(bench.spill, "one-"))).toBe(true);
     expect(readFileSync(file, "utf8").split("\n").length).toBe(100_001);
   });
+
+  it.each(["seq 1 100000", "yes '' | head -c 9000", "yes ü | head -c 9001", "printf '%02001d' 0"])(
+    "stays longer than what is read as a whole: %s",
+    async (run) => {
+      const result = await bench.run({ run }, { maxBytes: 2000 });
+      expect(Buffer.byteLength(stdout(result))).toBeGreaterThan(2000);
+    },
+  );
 });
 
 describe("a cancelled run step", () => {

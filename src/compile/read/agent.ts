@@ -81,7 +81,10 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
     ...optional("instructions", textOf(instructions) ?? source.body?.value.trim()),
     ...(prompt && { prompt: foreign ? { type: "data", json: toJson(prompt) } : readTemplate(reader, prompt, place) }),
     ...(get("tools") && { tools: textsOf(get("tools")) }),
-    ...optional("permissions", permissions && { ...readPermissions(permissions), ...(foreign?.narrows && { narrows: true }) }),
+    ...optional(
+      "permissions",
+      permissions && { ...readPermissions(permissions), ...(foreign?.narrows && { narrows: true }) },
+    ),
     models: readModels(reader, get("model"), filePlace("an agent's `model`", [])),
     ...optional("output", output),
     limits: readLimits(get("limits"), report),
@@ -105,7 +108,11 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
     tools: wordsOf(get("tools")),
     servers: {
       names: mcp?.kind === "list" ? wordsOf(mcp) : [],
-      own: readServers(reader, mcp, { file: source.key, place: filePlace("an agent's `mcp`", ["secrets"]), expands: foreign !== undefined }),
+      own: readServers(reader, mcp, {
+        file: source.key,
+        place: filePlace("an agent's `mcp`", ["secrets"]),
+        expands: foreign !== undefined,
+      }),
     },
     ...(foreign && { foreign }),
   };

@@ -136,18 +136,19 @@ function conditionPart(
   return undefined;
 }
 
-/** Reports every `${{` in a value that is fixed when the file is read. */
-export function refuseExpressions(reader: Reader, node: SourceNode | undefined, what: string): void {
-  if (node?.kind === "list") node.items.forEach((item) => refuseExpressions(reader, item, what));
-  if (node?.kind === "map") node.entries.forEach((entry) => refuseExpressions(reader, entry.value, what));
+/** Reports every `${{` in a value that is fixed when the file is read, and says whether there was one. */
+export function refuseExpressions(reader: Reader, node: SourceNode | undefined, what: string): boolean {
+  const inner = node?.kind === "list" ? node.items : node?.kind === "map" ? node.entries.map(({ value }) => value) : [];
+  const found = inner.filter((item) => refuseExpressions(reader, item, what));
   const text = asText(node);
   const at = text?.value.indexOf("${{") ?? -1;
-  if (text && at >= 0)
-    reader.report(
-      "FLOW5004",
-      locate(reader.document, text, at, 3),
-      `${what} cannot hold an expression; it is fixed when the file is read`,
-    );
+  if (!text || at < 0) return found.length > 0;
+  reader.report(
+    "FLOW5004",
+    locate(reader.document, text, at, 3),
+    `${what} cannot hold an expression; it is fixed when the file is read`,
+  );
+  return true;
 }
 
 function checkPlace(report: Report, use: Use): void {

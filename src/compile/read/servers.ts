@@ -24,11 +24,15 @@ export function readServers(
       reader.report("FLOW3001", keyAt, message, { suggestion });
     }
     if (!map) continue;
-    for (const setting of fixed) refuseExpressions(reader, entry(map, setting)?.value, `a server's \`${setting}\``);
+    const refused = fixed.filter((setting) =>
+      refuseExpressions(reader, entry(map, setting)?.value, `a server's \`${setting}\``),
+    );
     const timeout = entry(map, "timeout")?.value;
     if (timeout) readDuration(timeout, reader.report);
-    checkCommand(map, reader.report);
-    servers.set(key, { name: key, file, definition: readTemplate(reader, map, place), expands });
+    if (!refused.includes("command")) checkCommand(map, reader.report);
+    const entries = map.entries.filter((setting) => !refused.includes(setting.key));
+    const definition = readTemplate(reader, { kind: "map", at: map.at, entries }, place);
+    servers.set(key, { name: key, file, definition, expands });
   }
   return servers;
 }
