@@ -57,9 +57,19 @@ function refusalOf(tool: string, { decision, rule }: Verdict): string {
   return `This call of \`${tool}\` needs a person's approval by ${source}, and nobody is there to give it. Do what you can without it.`;
 }
 
+/** Ends that a refused call may well have brought about; all others have reasons of their own. */
+const byDenial: ReadonlySet<AgentResult["outcome"]> = new Set([
+  "done",
+  "tool_error",
+  "stuck",
+  "check",
+  "invalid_output",
+  "max_turns",
+]);
+
 /** An agent that wanted more than it may, with nobody to ask, has not done its work. */
 export function withDenials(result: AgentResult, rights: RunRights | undefined): AgentResult {
-  if (result.outcome !== "done" || rights === undefined || rights.wanting.size === 0) return result;
+  if (!byDenial.has(result.outcome) || rights === undefined || rights.wanting.size === 0) return result;
   const rules = [...rights.wanting].slice(0, 5);
   const list = rules.map((rule) => JSON.stringify(rule)).join(", ");
   const flags = rules.map((rule) => `--allow '${rule.replaceAll("'", "'\\''")}'`).join(" ");

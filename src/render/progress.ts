@@ -37,6 +37,7 @@ export function plainProgress({ width, verbose }: ProgressOptions): Progress {
   const usage = new Map<string, Usage>();
   let start: number | undefined;
   let column = narrowestSubject;
+  const shown = withoutReused();
   return (event) => {
     const time = Date.parse(event.time);
     start ??= time;
@@ -48,7 +49,24 @@ export function plainProgress({ width, verbose }: ProgressOptions): Progress {
       return width === undefined ? line : cut(line, width);
     });
     if (event.type === "step.finished") usage.delete(event.step);
-    return lines;
+    return shown(event, lines);
+  };
+}
+
+/** After a resume, one line for each step that is reused: it neither starts nor ends. */
+function withoutReused(): (event: TimedEvent, lines: string[]) => string[] {
+  const reused = new Set<string>();
+  let isResumed = false;
+  let start: string[] = [];
+  return (event, lines) => {
+    const before = event.type === "step.reused" ? [] : start;
+    start = [];
+    if (event.type === "run.resumed") isResumed = true;
+    if (event.type === "step.reused") reused.add(event.step);
+    if (event.type === "step.finished" && reused.delete(event.step) && event.outcome === "success") return before;
+    if (event.type !== "step.started" || !isResumed) return [...before, ...lines];
+    start = lines;
+    return before;
   };
 }
 
@@ -220,7 +238,12 @@ export function missText({ why, changed = [] }: CacheMiss): string {
   }
 }
 
-function startedText({ server, offers, pinned, duration: took }: Extract<ServerEvent, { type: "mcp.started" }>): string {
+function startedText({
+  server,
+  offers,
+  pinned,
+  duration: took,
+}: Extract<ServerEvent, { type: "mcp.started" }>): string {
   const note = pinned ? "" : "; its tools are not pinned (`flow mcp lock`)";
   return `mcp ${server} started: ${offers} tool${offers === 1 ? "" : "s"} ${duration(took)}${note}`;
 }
@@ -270,12 +293,8 @@ function sayAgent(event: AgentEvent, verbose: number): Said[] {
     }
     case "agent.finished":
       if (event.outcome === "done" && verbose < 1) return [];
-      return [
-        [
-          step,
-          `agent ${event.outcome} after ${event.turns} ${event.turns === 1 ? "turn" : "turns"}${event.reason === "" ? "" : `: ${text(event.reason)}`}`,
-        ],
-      ];
+      // Why it failed is told by the step, or by its retry.
+      return [[step, `agent ${event.outcome} after ${event.turns} ${event.turns === 1 ? "turn" : "turns"}`]];
     case "turn.started":
     case "message.delta":
       return [];
