@@ -7,12 +7,12 @@ import type { CallBlock } from "./turn.ts";
 export interface RunRights extends Rights {
   /** The marks of files, as {@link ToolCall.seen} has them. */
   readonly seen: Map<string, string>;
-  /** Rules that would have let a call go ahead that nobody could be asked about. */
-  readonly wanting: Set<string>;
+  /** Rules that would have let a call go ahead that nobody could be asked about, each with the rule that asked. */
+  readonly wanting: Map<string, Verdict["rule"]>;
 }
 
 export function runRights(rights: Rights): RunRights {
-  return { ...rights, seen: new Map(), wanting: new Set() };
+  return { ...rights, seen: new Map(), wanting: new Map() };
 }
 
 export interface Judged {
@@ -31,7 +31,7 @@ export async function judge(
   if (rights === undefined || tool.unjudged) return { refusal: undefined };
   const verdict = await rights.judge({ tool: tool.name, ...asked });
   const { decision, rule, toAllow } = verdict;
-  if (decision === "ask") for (const text of toAllow) rights.wanting.add(text);
+  if (decision === "ask") for (const text of toAllow) rights.wanting.set(text, rule);
   const { text, layer, file, line } = rule;
   return {
     event: {
@@ -70,11 +70,24 @@ const byDenial: ReadonlySet<AgentResult["outcome"]> = new Set([
 /** An agent that wanted more than it may, with nobody to ask, has not done its work. */
 export function withDenials(result: AgentResult, rights: RunRights | undefined): AgentResult {
   if (!byDenial.has(result.outcome) || rights === undefined || rights.wanting.size === 0) return result;
-  const rules = [...rights.wanting].slice(0, 5);
+  const reason = `it needed approval, and nobody was there to give it; to allow the same next time, ${advice(rights.wanting)}`;
+  return { ...result, outcome: "denied", reason };
+}
+
+/** Only what works: no rule that is added to a file outweighs one that asks there, or an agent's `approval`. */
+function advice(wanting: RunRights["wanting"]): string {
+  const rules = [...wanting.keys()].slice(0, 5);
+  const asking = [...wanting.values()];
   const list = rules.map((rule) => JSON.stringify(rule)).join(", ");
   const flags = rules.map((rule) => `--allow '${rule.replaceAll("'", "'\\''")}'`).join(" ");
-  const reason =
-    "it needed approval, and nobody was there to give it; to allow the same next time, write " +
-    `\`permissions: { allow: [${list}] }\` or run with ${flags}`;
-  return { ...result, outcome: "denied", reason };
+  if (asking.every(({ layer }) => layer === "default" || layer === "profile"))
+    return `write \`permissions: { allow: [${list}] }\` or run with ${flags}`;
+  if (asking.some(({ layer }) => layer === "managed"))
+    return "run it in a terminal: a managed rule wants a person asked";
+  if (asking.every(({ text }) => text.startsWith("approval: ")))
+    return `run with ${flags}, or write \`approval: never\` in the agent`;
+  const places = asking.flatMap(({ text, file, line }) =>
+    file === undefined ? [] : [`\`${text}\` (${file}${line === undefined ? "" : `:${line}`})`],
+  );
+  return `run with ${flags}${places.length === 0 ? "" : `, or change ${[...new Set(places)].join(", ")}`}`;
 }

@@ -9,12 +9,14 @@ import { defineLogs } from "./commands/logs.ts";
 import { defineMcp } from "./commands/mcp.ts";
 import { definePermit } from "./commands/permit.ts";
 import { defineResume } from "./commands/resume.ts";
-import { defineRun } from "./commands/run.ts";
+import { another, defineRun } from "./commands/run.ts";
 import { defineRuns } from "./commands/runs.ts";
 import { defineSchema } from "./commands/schema.ts";
 import { defineShow } from "./commands/show.ts";
 import { defineValidate } from "./commands/validate.ts";
 import { defineWhy } from "./commands/why.ts";
+import { parseInput } from "./input.ts";
+import { takesOnce } from "./once.ts";
 import { bugText, say, watchStreams } from "./output.ts";
 
 const exitCodeHelp = `
@@ -60,6 +62,7 @@ function defineProgram(): Command {
     defineDoctor,
   ];
   for (const define of [...running, ...writing]) define(program);
+  for (const command of program.commands) takesOnce(command, [another, parseInput]);
   for (const command of program.commands)
     command.exitOverride().showHelpAfterError("(see `flow " + command.name() + " --help`)");
   return program;

@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import type { Span } from "../model/diagnostic.ts";
 import { entry, type ScalarNode, type SourceDocument, type SourceNode } from "../source/document.ts";
@@ -196,7 +196,15 @@ function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
       const places = isFileName(name) ? written : [...written, ...agentPlaces(folder, workspace, name)];
       for (const paths of places) {
         const present = await readable(paths);
-        if (present.length === 0) continue;
+        if (present.length === 0) {
+          // Nobody reads a pipe, a folder or a closed file; to say that there is no such agent would be no help.
+          const odd = unreadable(paths);
+          if (odd === undefined) continue;
+          const read = await readSource(odd);
+          if (!read.ok)
+            problems.report(read.error.code, at, `${shown(odd, cwd)} cannot be read: ${read.error.message}`);
+          return "refused";
+        }
         const [first, second] = present;
         if (second)
           problems.report(
@@ -336,4 +344,9 @@ function keyOf(path: string, workspace: string): string {
 function shown(path: string, cwd: string): string {
   const short = relative(cwd, path);
   return short === "" || isAbsolute(short) ? path : short.split(sep).join("/");
+}
+
+/** The first path where something is that {@link readable} could not read. */
+function unreadable(paths: readonly string[]): string | undefined {
+  return paths.find((path) => existsSync(path));
 }

@@ -73,6 +73,7 @@ async function readForms(
     if (!found.ok) return found;
     const { paths, name } = found.value;
     for (const path of paths) {
+      if (Object.hasOwn(values.get(path) ?? {}, name)) return err(`\`${name}\` of \`${path}\` is given twice`);
       const read = await readField(forms.get(path) ?? {}, name, value);
       if (!read.ok) return err(`\`${name}\` of \`${path}\` ${read.error}`);
       values.set(path, { ...values.get(path), [name]: read.value });
@@ -148,5 +149,25 @@ function plannedForm(plan: Plan, path: string): Result<Json | undefined, string>
     (step.foreach !== undefined && !own.includes("[")) || (step.repeat !== undefined && !own.includes("#"));
   if (isLoop)
     return err(`\`${path}\` is a loop: name what is to be approved, as in \`${path}${step.foreach ? "[0]" : "#1"}\``);
+  const never = neverThere(plan, path);
+  if (never !== undefined) return err(never);
   return ok(step.body.form?.json);
+}
+
+/** Why no run of the plan comes to the path: an iteration or an item beyond what is written. */
+function neverThere(plan: Plan, path: string): string | undefined {
+  const parts = path.split("/");
+  for (const [index, part] of parts.entries()) {
+    const place = parts.slice(0, index + 1).join("/");
+    const step = stepAt(plan, place);
+    const [, item, iteration] = /^[^[#]*(?:\[(\d+)\])?(?:#(\d+))?$/.exec(part) ?? [];
+    const max = step?.repeat?.max;
+    if (max !== undefined && iteration !== undefined && (Number(iteration) < 1 || Number(iteration) > max))
+      return `there is never a \`${place}\`: its iterations are #1 to #${max} (\`max\`)`;
+    const items = step?.foreach?.items;
+    const count = items?.type === "data" && Array.isArray(items.json) ? items.json.length : undefined;
+    if (count !== undefined && item !== undefined && Number(item) >= count)
+      return `there is never a \`${place}\`: the list has ${count} ${count === 1 ? "item" : "items"}, counted from 0`;
+  }
+  return undefined;
 }

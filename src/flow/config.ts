@@ -9,7 +9,7 @@ import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts"
 import type { Limits } from "../model/plan.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Block, Profile } from "../permissions/index.ts";
-import { builtInCatalog, type Catalog } from "../providers/catalog.ts";
+import { addressProblem, builtInCatalog, type Catalog } from "../providers/catalog.ts";
 import { entry, type MapNode, nodeAt, toJson } from "../source/document.ts";
 import { parseSource } from "../source/parse.ts";
 import { readSource } from "../source/read.ts";
@@ -154,7 +154,7 @@ async function readOne({ file, text, shown }: ConfigSource): Promise<Result<MapN
   const read = file === undefined ? ok(new TextEncoder().encode(text ?? "")) : await readSource(file);
   if (!read.ok) {
     const { code, message } = read.error;
-    return err({ diagnostics: [problemAt(shown, code, message)], sources: new Map() });
+    return err({ diagnostics: [problemAt(shown, code, `cannot be read: ${message}`)], sources: new Map() });
   }
   const sources = new Map([[shown, new TextDecoder().decode(read.value)]]);
   const document = parseSource(read.value, shown);
@@ -172,6 +172,16 @@ async function readOne({ file, text, shown }: ConfigSource): Promise<Result<MapN
     problems.report("FLOW3001", nodeAt(root, [...at, problem.key])?.keyAt ?? root.at, what);
   }
   await reportRules(root, problems.report);
+  for (const { value } of nodesOf(entry(root, "providers")?.value)) {
+    const address = asMap(value) && entry(asMap(value) ?? root, "base-url")?.value;
+    const unusable = address && addressProblem(textOf(address) ?? "http://x");
+    if (address && unusable !== undefined) problems.report("FLOW3001", address.at, `\`base-url\` ${unusable}`);
+  }
+  for (const { key, keyAt } of nodesOf(entry(root, "providers")?.value))
+    if (key === "scripted")
+      problems.report("FLOW3001", keyAt, `the provider \`scripted\` stands for files: ${ofScripts}`);
+  for (const { key, keyAt } of nodesOf(entry(root, "models")?.value))
+    if (key.startsWith("scripted/")) problems.report("FLOW3001", keyAt, `\`${key}\` is a file: ${ofScripts}`);
   const diagnostics = problems.sorted();
   return diagnostics.length > 0 ? err({ diagnostics, sources }) : ok(root);
 }
@@ -195,6 +205,8 @@ async function reportRules(root: MapNode, report: Report): Promise<void> {
     report("FLOW6008", at?.keyAt ?? at?.node.at ?? block.at, message, suggestion === undefined ? {} : { suggestion });
   }
 }
+
+const ofScripts = "`price`, `window` and `max-output` of a script stand in the script itself";
 
 function problemAt(file: string, code: Diagnostic["code"], message: string): Diagnostic {
   const at = { file, line: 1, column: 1, endLine: 1, endColumn: 1 };

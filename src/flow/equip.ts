@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import type { GivenAnswer } from "../model/event.ts";
 import { exitCodes } from "../model/outcome.ts";
@@ -19,10 +21,12 @@ export async function equip(
   if (early) return early;
   const secrets = readSecrets(plan, env);
   if ("kind" in secrets) return secrets;
-  const equipment =
-    Object.keys(plan.agents).length === 0
-      ? { models: undefined, keys: [], replay: undefined }
-      : await openModels(request, { plan, inputs, secrets: secrets.values, sources, ...place, env });
+  const asksNobody = Object.keys(plan.agents).length === 0;
+  const wrong = asksNobody ? await repliesProblem(request, place) : undefined;
+  if (wrong !== undefined) return usage(wrong);
+  const equipment = asksNobody
+    ? { models: undefined, keys: [], replay: undefined }
+    : await openModels(request, { plan, inputs, secrets: secrets.values, sources, ...place, env });
   if ("kind" in equipment) return equipment;
   const { supervise } = await import("./supervision.ts");
   const supervision = supervise(env);
@@ -56,6 +60,19 @@ export async function equip(
     signal: request.signal ?? never,
     kill: request.kill ?? never,
   };
+}
+
+/** What is wrong with `--script` or `--replay` where no agent asks for them: a slip is said all the same. */
+async function repliesProblem(
+  { script, replay, runsDir }: Conditions,
+  { cwd }: { readonly cwd: string },
+): Promise<string | undefined> {
+  if (script !== undefined && replay !== undefined) return "--script and --replay exclude each other";
+  if (script !== undefined && !existsSync(resolve(cwd, script))) return `--script: there is no file ${script}`;
+  if (replay === undefined) return undefined;
+  const { locateLog } = await import("./cassette.ts");
+  const found = locateLog(replay, { cwd, ...(runsDir !== undefined && { runsDir }) });
+  return found.ok ? undefined : `--replay: ${found.error}`;
 }
 
 interface RightsSource {

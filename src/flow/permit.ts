@@ -44,6 +44,8 @@ export async function permit({ agent, call, cwd = process.cwd(), ...request }: P
   const env = request.env ?? process.env;
   const compiled = await check({ ...sourceOf(agent), cwd, env });
   const { plan, diagnostics, sources } = compiled;
+  if (!plan && diagnostics.some(({ code, at }) => code === "FLOW6001" && at.file === "-" && !isFile(agent)))
+    return { kind: "usage", message: noSuchAgent(agent, call) };
   if (!plan) return { kind: "invalid", diagnostics, sources };
   const workspace = workspaceOf(cwd);
   const wishes = await wishesOf(request, { cwd, workspace, env });
@@ -54,10 +56,21 @@ export async function permit({ agent, call, cwd = process.cwd(), ...request }: P
 
 /** An agent by its name or file is asked about as the one step of a workflow. */
 export function sourceOf(agent: string): { readonly file: string; readonly stdin?: Uint8Array } {
-  const isWorkflow = /\.ya?ml$/.test(agent) && !/(?:^|\/)agents\//.test(agent);
-  if (isWorkflow || agent === "-") return { file: agent };
+  if (isFile(agent)) return { file: agent };
   const text = `name: permit\nsteps: { agent: { agent: ${JSON.stringify(agent)}, prompt: "-" } }\n`;
   return { file: "-", stdin: Buffer.from(text) };
+}
+
+function isFile(agent: string): boolean {
+  return agent === "-" || (/\.ya?ml$/.test(agent) && !/(?:^|\/)agents\//.test(agent));
+}
+
+function noSuchAgent(agent: string, call: string): string {
+  const quoted = `'${call.replaceAll("'", "'\\''")}'`;
+  return (
+    `there is no agent ${JSON.stringify(agent)} in a file of its own; for one that is written in a workflow name that ` +
+    `file: flow permit WORKFLOW.yaml ${quoted} (\`flow agents\` lists the others)`
+  );
 }
 
 /** What the rules say of a call, for every agent step of a plan. Nothing runs. */

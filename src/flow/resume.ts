@@ -93,6 +93,10 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
   await restore.fields(known.finished, ["outputs", "error"]);
   if (restore.problem !== undefined) return err(restore.problem);
   const workspace = workspaceOfRun(folder, first.workspace);
+  if (workspace.includes("***") && !existsSync(workspace))
+    return err(
+      `the run's workspace is ${workspace} in the log: its name holds a secret, which is masked there; a run whose log lies in the workspace's own .flow/runs can be resumed`,
+    );
   return ok({
     folder,
     first,

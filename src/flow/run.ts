@@ -36,6 +36,8 @@ export interface RunEnd {
   readonly error?: Failure;
   /** Of every step that concluded `failure`, in the order they ended, each with its path in `step`; `error` is the first. */
   readonly failures: readonly Failure[];
+  /** Of every `undo` that failed, with the path it was for in `step`: what that execution did is still there. */
+  readonly notUndone?: readonly Failure[];
   readonly usage: Usage;
   /** What was spent of the run's own limits on cost and tokens, if it has any. */
   readonly budget?: readonly LimitSpent[];
@@ -132,6 +134,12 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
   const defined = skills?.plan ?? instructions.plan;
   const { execute, waiting, close } = createExecute({ ...site, options, instructions, skills, run, before });
   const cached = { ...options, plan: defined };
+  const notUndone: Failure[] = [];
+  const noting: Emit = (event) => {
+    if (event.type === "step.undone" && event.outcome !== "success")
+      notUndone.push({ kind: "lost", message: "it was cancelled before it ended", ...event.error, step: event.step });
+    emit(event);
+  };
   const result = await runPlan({
     plan,
     inputs: options.inputs,
@@ -143,7 +151,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
     ...(before && { past: before.past }),
     ...(usesCache(plan) && { cache: await openCache(cached, { run, masking, emit }) }),
     spent: (path) => spending.within(path),
-    emit,
+    emit: noting,
     clock: systemClock,
     signal: site.signal,
     kill: options.kill,
@@ -162,6 +170,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
   return {
     run,
     ...maskedEnd({ ...end, failures }, masking.mask),
+    ...(notUndone.length > 0 && { notUndone: notUndone.map((failure) => maskedFailure(failure, masking.mask)) }),
     ...account,
     ...(budget.length > 0 && { budget }),
     ...(open.length > 0 && { waiting: open }),

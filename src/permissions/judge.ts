@@ -129,7 +129,8 @@ function judgeDeed(tool: string, deed: Extract<Deed, { type: "command" }>, optio
   const toAllow = pattern === "*" ? tool : `${tool}(${pattern})`;
   const finding = found({ tool, text, readings: readingsOf(words, options.unbash) }, toAllow, options);
   if (finding.decision === "allow" || !text.includes(secretMark)) return finding;
-  return { ...byBuiltIn("files that hold credentials"), toAllow };
+  // No wildcard of a rule stands for such a name, so the word cannot be known by a pattern either.
+  return { ...byBuiltIn("files that hold credentials"), ...(known && { toAllow }) };
 }
 
 /** A pattern that holds for a command with unknown pieces: they become `*`. */

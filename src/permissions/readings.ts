@@ -19,7 +19,12 @@ const longest = 64;
 /** A command as symbols, with a mark before each word that no wildcard may pass. */
 export function commandSymbols(words: readonly ShellWord[], isSecret: IsSecret): number[] {
   const marker = new Marker(isSecret);
-  return joinWords(words.map((word) => ({ ...word, symbols: [...marker.mark(spellingOf(word)), ...word.symbols] })));
+  return joinWords(
+    words.map((word) => {
+      const unknowns = word.text === undefined ? { forms: word.forms, splits: word.splits } : undefined;
+      return { ...word, symbols: [...marker.mark(spellingOf(word), unknowns), ...word.symbols] };
+    }),
+  );
 }
 
 function spellingOf({ text, symbols }: ShellWord): string {

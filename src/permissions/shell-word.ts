@@ -1,5 +1,6 @@
 import type { Assignment, Word, WordPart } from "unbash";
-import { gap, symbolsOf, unknown } from "./pattern.ts";
+import { formsOf } from "./globs.ts";
+import { gap, type Symbols, symbolsOf, unknown } from "./pattern.ts";
 
 /** One word of a command as the program would get it. */
 export interface ShellWord {
@@ -9,22 +10,25 @@ export interface ShellWord {
   readonly symbols: readonly number[];
   /** It may become several words, or none. */
   readonly splits: boolean;
+  /** Where it is not known: what it may be spelled like, see {@link formsOf}; undefined: anything. */
+  readonly forms?: readonly Symbols[] | undefined;
 }
 
 export function readWord(word: Word | Assignment): ShellWord {
   if (word.type === "Assignment") return readAssignment(word);
-  const pieces = piecesOf(word);
-  return assemble(pieces);
+  const read = assemble(piecesOf(word));
+  return read.text === undefined ? { ...read, forms: formsOf(word) } : read;
 }
 
 /** `NAME=value`, before a command or among its arguments; the value never becomes several words. */
 function readAssignment({ name, append, index, value }: Assignment): ShellWord {
   const head = symbolsOf(`${name}${append === true ? "+" : ""}=`);
   if (index !== undefined || value.type !== "Word")
-    return { text: undefined, symbols: [...head, unknown], splits: false };
+    return { text: undefined, symbols: [...head, unknown], splits: false, forms: [] };
   const { text, symbols } = assemble(piecesOf(value));
   const whole = text === undefined ? undefined : `${name}${append === true ? "+" : ""}=${text}`;
-  return { text: whole, symbols: [...head, ...symbols], splits: false };
+  const forms = whole === undefined && { forms: formsOf(value) };
+  return { text: whole, symbols: [...head, ...symbols], splits: false, ...forms };
 }
 
 type Piece = string | { readonly splits: boolean };

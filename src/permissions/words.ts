@@ -1,7 +1,18 @@
+import { mayName } from "./globs.ts";
 import { gap, one, secretMark, spelledMark, star, type Symbols } from "./pattern.ts";
 
 /** Whether a word of a command names a file with credentials. Handed in: the list belongs to the tools. */
-export type IsSecret = (path: string) => boolean;
+export interface IsSecret {
+  (path: string): boolean;
+  /** What wildcards are held against, in lower case: files, and folders with a `/` at the end. */
+  readonly examples?: readonly string[];
+}
+
+/** What is not known of a word. */
+interface Unknowns {
+  readonly forms: readonly Symbols[] | undefined;
+  readonly splits: boolean;
+}
 
 const assignment = /^[A-Za-z_][A-Za-z0-9_]*\+?=/;
 /** What speaks to a person or a report alone, and is written before commands every day. */
@@ -23,17 +34,36 @@ export class Marker {
   readonly #isSecret: IsSecret;
   /** The program, once it is known that it stands before. */
   #program: string | undefined;
+  /** Of a `printf`, once it has come. */
+  #format: "known" | "unknown" | undefined;
 
   constructor(isSecret: IsSecret) {
     this.#isSecret = isSecret;
   }
 
-  mark(word: string): number[] {
+  /** `unknowns` where the word is only what is known of it. */
+  mark(word: string, unknowns?: Unknowns): number[] {
     const program = this.#program;
     if (program === undefined && !assignment.test(word)) this.#program = word;
-    if (namesSecret(word, this.#isSecret)) return [secretMark];
-    const assigns = program === undefined ? assignment.test(word) : writers.has(program) && word.startsWith("-v");
+    if (namesSecret(word, this.#isSecret) || this.#mayNameSecret(unknowns)) return [secretMark];
+    const assigns = program === undefined ? assignment.test(word) : this.#assigns(program, word, unknowns);
     return assigns || word.includes("\r") ? [spelledMark] : [];
+  }
+
+  #mayNameSecret(unknowns: Unknowns | undefined): boolean {
+    const { examples } = this.#isSecret;
+    if (unknowns === undefined || examples === undefined) return false;
+    return unknowns.forms === undefined || unknowns.forms.some((form) => mayName(form, examples));
+  }
+
+  /** `%n` in a format writes to the variable that an argument names; a format that is not known may contain it. */
+  #assigns(program: string, word: string, unknowns: Unknowns | undefined): boolean {
+    if (writers.has(program) && word.startsWith("-v")) return true;
+    if (program !== "printf") return false;
+    const isBehindUnknown = this.#format === "unknown";
+    if (this.#format === undefined && word !== "--") this.#format = unknowns === undefined ? "known" : "unknown";
+    const splits = this.#format === "unknown" && unknowns?.splits === true;
+    return isBehindUnknown || splits || /%[^%A-Za-z]*[hlLqjzt]*n/.test(word.replaceAll("%%", ""));
   }
 }
 

@@ -18,7 +18,9 @@ export function gitArguments(workspace: string): string[] {
       return ["--tmpfs", git, "--remount-ro", git];
     case "folder":
       return [
-        ...["--bind", git, git],
+        "--bind",
+        git,
+        git,
         ...fixed.flatMap((name) => ["--ro-bind-try", join(git, name), join(git, name)]),
         ...(existsSync(hooks) ? ["--ro-bind", hooks, hooks] : ["--tmpfs", hooks, "--remount-ro", hooks]),
       ];

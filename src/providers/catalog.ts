@@ -55,6 +55,8 @@ export function parseModel(model: Json, catalog: Catalog = builtInCatalog): Resu
     return ok({ ...choice.value, known: { ...choice.value.known, price: written } });
   }
   if (typeof baseUrl !== "string" || !isHttpUrl(baseUrl)) return err("`model.base-url` is not an http or https URL");
+  const unusable = addressProblem(baseUrl);
+  if (unusable !== undefined) return err(`\`model.base-url\` ${unusable}`);
   if (key !== undefined && (typeof key !== "string" || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)))
     return err("`model.key` is the name of an environment variable, never the key itself");
   return ok({
@@ -125,6 +127,14 @@ function amountAt(object: JsonObject, key: string): number | undefined {
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+/** What keeps an http address from being asked; its password is never repeated. */
+export function addressProblem(address: string): string | undefined {
+  if (!URL.canParse(address)) return "is not an http or https URL";
+  const { username, password } = new URL(address);
+  if (username === "" && password === "") return undefined;
+  return "holds a user or a password, which every reader of the file and of the log would see: name the variable that holds the key in `key`";
 }
 
 /**

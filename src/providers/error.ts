@@ -52,6 +52,11 @@ export function failureOf(error: unknown, setting: ErrorSetting): ModelFailure {
   if (typeof status === "number") return statusFailure(error, { status, text, setting });
   const network = networkCode(error);
   if (network !== undefined) return networkFailure(network, text, setting.baseUrl);
+  if (text.includes("bad port"))
+    return lasting(
+      "unavailable",
+      `${setting.baseUrl} cannot be asked: its port belongs to another protocol, and is blocked as in every browser; name the port your server listens on`,
+    );
   if (text.includes("unexpected redirect"))
     return lasting("provider_error", `${setting.baseUrl} answered with a redirect, which is not followed: ${text}`);
   if (error instanceof SyntaxError)

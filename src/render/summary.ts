@@ -27,6 +27,8 @@ export interface RunFacts {
   readonly cached: number;
   /** Steps that concluded `failure`, in the order they ended, at most a hundred. */
   readonly failures: readonly StepFailure[];
+  /** Executions whose `undo` failed or was cancelled: what they did is still there. */
+  readonly notUndone: readonly StepFailure[];
   readonly end?: Extract<Event, { type: "run.finished" }>;
 }
 
@@ -64,6 +66,7 @@ export const noFacts: RunFacts = {
   waiting: 0,
   cached: 0,
   failures: [],
+  notUndone: [],
 };
 
 export function observe(facts: RunFacts, event: Event): RunFacts {
@@ -74,6 +77,8 @@ export function observe(facts: RunFacts, event: Event): RunFacts {
   if (event.type === "step.cached") return { ...facts, cached: facts.cached + 1 };
   if (event.type === "agent.started" && facts.provider === undefined) return { ...facts, provider: event.provider };
   if (event.type === "step.skipped" && isOwnStep(event.step)) return { ...facts, skipped: facts.skipped + 1 };
+  if (event.type === "step.undone" && event.outcome !== "success" && facts.notUndone.length < failureLimit)
+    return { ...facts, notUndone: [...facts.notUndone, { step: event.step, error: event.error, tail: [] }] };
   return event.type === "step.finished" ? observeEnd(facts, event) : facts;
 }
 
@@ -124,6 +129,8 @@ export function runSummary(facts: RunFacts, { palette, log, next, place, error, 
   if (end !== undefined) rows.push(["tokens", usageText(end.usage, facts.provider)]);
   if (budget !== undefined) rows.push(["budget", budgetText(budget)]);
   rows.push(...failureRows(facts, place));
+  for (const { step, error } of facts.notUndone)
+    rows.push(["undo", `of ${oneLine(step)} failed${error === undefined ? "" : `: ${failureText(error)}`}`]);
   if (end === undefined && error !== undefined) rows.push(["failed", failureText(error)]);
   if (log !== undefined) rows.push(["log", log]);
   next.forEach((command, index) => rows.push([index === 0 ? "next" : "", command]));

@@ -19,6 +19,12 @@ export async function readSource(path: string): Promise<Result<Uint8Array, Unrea
   const opened = openRegular(path);
   if (!opened.ok) {
     const { kind, message } = opened.error;
+    // What stands for bytes that Node could not read: the path it then looked for is another one.
+    if (path.includes("\uFFFD"))
+      return err({
+        code: "FLOW1001",
+        message: "a name in its path has bytes that are not UTF-8, and cannot be opened: rename it",
+      });
     return err({ code: kind === "irregular" ? "FLOW1002" : "FLOW1001", message });
   }
   const { descriptor, size } = opened.value;

@@ -46,8 +46,24 @@ const places = [
 /** A submodule's or worktree's own configuration, which may hold a remote with a password. */
 const nestedGit = /(?:^|\/)\.git\/(?:modules|worktrees)\/.*\/?config(?:\.worktree)?$/;
 
+/** What a name with wildcards is held against. Names as common as `*.json` are left to the exact list. */
+const examples: readonly string[] = [
+  ...[...names].filter((name) => !name.endsWith(".json")),
+  ...["local", "development", "production", "staging", "test"].map((name) => `.env.${name}`),
+  ...["rsa", "dsa", "ecdsa", "ed25519"].map((name) => `id_${name}`),
+  ...["pem", "key", "p12", "pfx", "jks", "keystore", "kdbx", "ppk"].map((name) => `\u0001.${name}`),
+  ...places,
+  ".git/modules/",
+  ".git/worktrees/",
+];
+
 /** Whether the file at this path, relative with `/` as separator, is one of them. */
-export function isSecretFile(path: string): boolean {
+export const isSecretFile: ((path: string) => boolean) & { readonly examples: readonly string[] } = Object.assign(
+  isSecret,
+  { examples },
+);
+
+function isSecret(path: string): boolean {
   const lower = path.toLowerCase();
   const name = lower.slice(lower.lastIndexOf("/") + 1);
   if (names.has(name) || privateKey.test(name) || keyStore.test(name)) return true;

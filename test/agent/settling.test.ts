@@ -97,6 +97,7 @@ describe("an answer in prose where a shape was asked for", () => {
   it.each([
     ["deep", `{"n": ${"[".repeat(70)}${"]".repeat(70)}}`],
     ["a number out of range", '{"n": 1e999}'],
+    ["a number that is not kept exactly", '{"n": 9007199254740993}'],
     ["__proto__", '{"n": 5, "__proto__": {"x": 1}}'],
     ["constructor as an extra key", '{"n": 5, "constructor": 1}'],
     ["a hundred thousand brackets", "{".repeat(100_000)],

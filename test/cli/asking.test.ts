@@ -192,6 +192,35 @@ describe.runIf(hasPython)("in a terminal an approval", () => {
   });
 });
 
+const call = "{ calls: [{ name: Bash, args: { command: echo hi } }] }";
+const asks = (keys: string, rule: string): string => `
+name: asks
+model: scripted/r.yaml
+permissions: { Bash: ${rule} }
+steps:
+  a: { agent: { name: x, instructions: You., tools: [Bash]${keys} }, prompt: go }
+`;
+
+describe.runIf(hasPython)("in a terminal a tool call", () => {
+  test.each([
+    ["`ask`", asks("", "ask")],
+    ["`approval: sensitive`", asks(", approval: sensitive", "allow")],
+    ["`approval: always`", asks(", approval: always", "allow")],
+  ])("under %s is asked about once, and a yes holds for the rest of the run", async (_, workflow) => {
+    const here = place({
+      "asks.yaml": workflow,
+      "r.yaml": `agents: { x: [${call}, ${call}, { text: done }] }\n`,
+    });
+    const script: Script = [
+      ["Allow Bash(echo hi)?", ""],
+      ["approve?", "y\r"],
+      ["comment", "\r"],
+    ];
+    const { code, screen, typed } = await inTerminal(here, ["run", "asks.yaml"], script);
+    expect([code, typed, screen.split("Allow Bash").length - 1]).toEqual([0, 3, 1]);
+  });
+});
+
 test("`--no-input` beside `--input` takes nothing from it", async () => {
   const here = place({
     "i.yaml":

@@ -61,7 +61,7 @@ describe("flow", () => {
     [["graph", "good.yaml", "--format", "png"], "Allowed choices are text, mermaid, dot, json"],
     [["schema", "plan"], "Allowed choices are workflow, agent, event"],
     [["eval"], "missing required argument 'expression'"],
-    [["eval", "1", "--context", "absent.json"], "--context: absent.json cannot be read (ENOENT)"],
+    [["eval", "1", "--context", "absent.json"], "--context: absent.json cannot be read: there is no such file"],
   ];
   it.each(usage)("refuses %j", async (args, text) => {
     const { code, stdout, stderr } = await place.flow(args);

@@ -102,7 +102,7 @@ describe("inputs of flow run", () => {
     { args: ["--inputs", "wrong.json"], says: ["`text`", '"lst"', "did you mean `list`?", "2 errors"] },
     { args: ["-i", "text"], says: ["write it as name=value"] },
     { args: ["-i", "=x"], says: ["write it as name=value"] },
-    { args: ["--inputs", "absent.json"], says: ["--inputs: absent.json cannot be read (ENOENT)"] },
+    { args: ["--inputs", "absent.json"], says: ["--inputs: absent.json cannot be read: there is no such file"] },
     { args: ["--inputs", "list.json"], says: ["--inputs: list.json does not hold a JSON object"] },
     { args: ["--inputs", "broken.json"], says: ["--inputs: broken.json is not JSON"] },
   ];

@@ -107,12 +107,12 @@ steps:
       `name: flood
 steps:
   flood: { run: "head -c 200000000 /dev/zero | tr '\\\\0' x" }
-outputs: { size: "\${{ length(steps.flood.outputs.stdout) }}" }
+outputs: { code: "\${{ steps.flood.outputs['exit-code'] }}" }
 `,
     );
     const { code, stdout } = await place.flow(["run", "flood.yaml", "-q"], { node: ["--max-old-space-size=96"] });
     expect(code).toBe(0);
-    expect(Number(/size: (\d+)/.exec(stdout)?.[1])).toBeLessThan(1_100_000);
+    expect(stdout).toContain("code: 0");
     const folder = join(place.folder, ".flow/runs", place.runs()[0] ?? "");
     expect(statSync(join(folder, "log.jsonl")).size).toBeLessThan(100_000);
     const [spilled] = readdirSync(join(folder, "files"));

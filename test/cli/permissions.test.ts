@@ -81,6 +81,17 @@ describe("a call that needs approval, with nobody to ask", () => {
     expect(eventsOf("permission.judged").map(({ decision }) => decision)).toEqual(["ask", "allow"]);
     expect((await place.flow(["run", "a.yaml", "--allow", "Bash(echo a)"])).code).toBe(0);
   });
+
+  it.each([
+    [", approval: sensitive", "permissions: { Write: allow }", "or write `approval: never`"],
+    ["", "permissions: { ask: [Write] }", "or change `Write` (a.yaml:3)"],
+  ])("gives advice that works, where a rule in the file would not: %s", async (keys, top, advice) => {
+    agentThat([write("o.txt")], keys, top);
+    const { code, stderr } = await place.flow(["run", "a.yaml"]);
+    expect([code, stderr]).toEqual([6, expect.stringContaining(`run with --allow 'Write(./o.txt)', ${advice}`)]);
+    expect(stderr).not.toContain("permissions: { allow");
+    expect((await place.flow(["run", "a.yaml", "--allow", "Write(./o.txt)"])).code).toBe(0);
+  });
 });
 
 describe("a written denial", () => {
@@ -210,6 +221,8 @@ describe("flow permit", () => {
   it("takes an agent by its name", async () => {
     place.write("agents/rev.yaml", "name: rev\ninstructions: You.\npermissions: { allow: ['Bash(npm test)'] }\n");
     expect((await place.flow(["permit", "rev", "Bash(npm test)"])).stdout).toContain("[agent agents/rev.yaml:3]");
-    expect((await place.flow(["permit", "nobody", "Bash(npm test)"])).code).toBe(2);
+    const { code, stderr } = await place.flow(["permit", "nobody", "Bash(npm test)"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("flow permit WORKFLOW.yaml 'Bash(npm test)'")]);
+    expect(stderr).not.toContain("prompt:");
   });
 });

@@ -14,7 +14,7 @@ describe("output over 1 MiB", () => {
     const place = new Place({
       "quiet.yaml": `steps:\n  a: { run: "${flood}" }\n  b: { needs: a, run: echo }\n`,
       "asks.yaml": `steps:\n  a: { run: "${flood}" }\n  b: { run: echo, if: "!contains(steps.a.outputs.stdout, 'FATAL')" }\n`,
-      "items.yaml": `steps:\n  a: { foreach: [1], run: "${flood}" }\n  b: { run: echo, if: "!contains(steps.a.outputs[0].stdout, 'FATAL')" }\n`,
+      "items.yaml": `steps:\n  a: { foreach: [1], run: "${flood}" }\n  b: { run: echo, if: "!contains(steps.a.outputs.items[0].stdout, 'FATAL')" }\n`,
     });
     expect((await place.flow(["run", "quiet.yaml"])).code).toBe(0);
     for (const args of [
