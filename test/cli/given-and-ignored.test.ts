@@ -60,6 +60,7 @@ describe("the model's address", () => {
     );
     const { code, stderr } = await place.flow(["run", "m.yaml"]);
     expect(stderr).toContain("holds a user or a password");
+    expect(stderr).not.toContain("geheim");
     expect(code).toBe(2);
   });
 });

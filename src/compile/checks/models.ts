@@ -1,6 +1,6 @@
 import { entry, type SourceNode, toJson } from "../../source/document.ts";
 import { agentsOf, stepsOf } from "../linked.ts";
-import { asMap, itemsOf } from "../read/nodes.ts";
+import { asMap, asText, itemsOf } from "../read/nodes.ts";
 import type { Check } from "./check.ts";
 
 /** Every model that is written out is one that flow can ask. What is an expression is known only when its step runs. */
@@ -23,7 +23,9 @@ export const checkModels: Check = async ({ workflow, report, modelProblem }) => 
       const { message, suggestion } = problem;
       const map = asMap(item);
       const at = (map && entry(map, "id")?.value.at) ?? item.at;
-      if (suggestion === undefined) report("FLOW6009", at, message);
+      // Whoever writes a password into an address does not want it printed beside the mistake.
+      const holdsPassword = (map && asText(entry(map, "base-url")?.value)?.value.includes("@")) === true;
+      if (suggestion === undefined) report("FLOW6009", at, message, holdsPassword ? { confidential: true } : {});
       else report("FLOW6010", at, message, { severity: "warning", suggestion });
     }
   }
