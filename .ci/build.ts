@@ -45,7 +45,14 @@ const { metafile, outputFiles } = await build({
   minifySyntax: true,
   minifyWhitespace: true,
   keepNames: false,
-  external: ["openai", "@anthropic-ai/sdk", "@pydantic/genai-prices", "undici", "@vscode/ripgrep", "@modelcontextprotocol/client"],
+  external: [
+    "openai",
+    "@anthropic-ai/sdk",
+    "@pydantic/genai-prices",
+    "undici",
+    "@vscode/ripgrep",
+    "@modelcontextprotocol/client",
+  ],
   // Node warns when code that it has not loaded itself imports.
   supported: { "dynamic-import": false },
   // The same package in ES modules: it loads faster, and its lexer does not read `process.env` at every character.

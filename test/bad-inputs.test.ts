@@ -42,11 +42,23 @@ const covers: { readonly [id: string]: Cover } = {
   "ci-07": { awaits: "the cache" },
   "mcp-01": ["mcp/connect.test.ts", "is given up when its time is over: %s"],
   "mcp-02": ["mcp/connect.test.ts", "is cut off when it floods its stdout, in bounded memory"],
-  "mcp-04": ["cli/mcp.test.ts", "is refused when its tools are not those that were pinned", "are told apart by their servers"],
+  "mcp-04": [
+    "cli/mcp.test.ts",
+    "is refused when its tools are not those that were pinned",
+    "are told apart by their servers",
+  ],
   "mcp-05": ["cli/mcp.test.ts", "gains nothing by what its descriptions say"],
-  "mcp-07": ["mcp/connect.test.ts", "is ended by a message that is too long", "has its large images left out, and told"],
+  "mcp-07": [
+    "mcp/connect.test.ts",
+    "is ended by a message that is too long",
+    "has its large images left out, and told",
+  ],
   "mcp-08": ["mcp/connect.test.ts", "lives with unknown, doubled and impossible ids"],
-  "mcp-10": ["mcp/compile.test.ts", "is never started because a file of the project names it", "whose command is a command line is refused"],
+  "mcp-10": [
+    "mcp/compile.test.ts",
+    "is never started because a file of the project names it",
+    "whose command is a command line is refused",
+  ],
   "mcp-11": ["tools/web-fetch.test.ts", "does not reach %s"],
   "mcp-13": ["process/sandbox.test.ts", "there is no network, unless it is allowed"],
 };

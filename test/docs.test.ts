@@ -120,12 +120,15 @@ function pathsIn(text: string): string[] {
   );
 }
 
-test.each([...guides, "docs/agents.md", "docs/events.md", "docs/scripted.md"])("every link in %s leads somewhere", (guide) => {
-  const links = [...read(guide).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, link]) => link ?? "");
-  const local = links.filter((link) => !/^[a-z]+:/.test(link));
-  const missing = local.filter((link) => !existsSync(join(root, posix.join(dirname(guide), link))));
-  expect(missing).toEqual([]);
-});
+test.each([...guides, "docs/agents.md", "docs/events.md", "docs/scripted.md"])(
+  "every link in %s leads somewhere",
+  (guide) => {
+    const links = [...read(guide).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, link]) => link ?? "");
+    const local = links.filter((link) => !/^[a-z]+:/.test(link));
+    const missing = local.filter((link) => !existsSync(join(root, posix.join(dirname(guide), link))));
+    expect(missing).toEqual([]);
+  },
+);
 
 test("the functions that ARCHITECTURE.md follows a step through are exported where it says", () => {
   const lines = blocks(read("ARCHITECTURE.md"), "").flatMap((block) => block.split("\n"));

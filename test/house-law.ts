@@ -10,7 +10,20 @@ export interface SourceFile {
 }
 
 const grounds = ["expr", "jsonschema", "source", "process"];
-const islands = ["cache", "compile", "engine", "steps", "agent", "tools", "permissions", "skills", "hooks", "providers", "runlog", "mcp"];
+const islands = [
+  "cache",
+  "compile",
+  "engine",
+  "steps",
+  "agent",
+  "tools",
+  "permissions",
+  "skills",
+  "hooks",
+  "providers",
+  "runlog",
+  "mcp",
+];
 
 /** Which rooms of the house may know a vendor package. A package that is not named here is free for all. */
 const fences: { readonly [vendor: string]: readonly string[] } = {

@@ -200,7 +200,13 @@ async function execute(
     text = err(`\`${tool.name}\` failed: ${error instanceof Error ? error.message : String(error)}`);
   }
   const duration = elapsed(clock, start);
-  return { call, name: tool.name, text: await withHooks(call, { tool, args, text: noted(text, texts) }, setting), images, duration };
+  return {
+    call,
+    name: tool.name,
+    text: await withHooks(call, { tool, args, text: noted(text, texts) }, setting),
+    images,
+    duration,
+  };
 }
 
 /** Images of one result that a model is shown, and base64 characters of each: servers take no more. */

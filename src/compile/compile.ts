@@ -189,7 +189,10 @@ function readOnce(file: AgentFile, { shapes, foreign }: KnownAgents, report: Rep
   const source = { key, name, document, ...(body && { body }) };
   const isReadable = dialect === undefined || translated !== undefined;
   const shape = isReadable
-    ? readAgent({ ...source, node: translated?.node ?? document.root, ...(translated && { foreign: translated }) }, report)
+    ? readAgent(
+        { ...source, node: translated?.node ?? document.root, ...(translated && { foreign: translated }) },
+        report,
+      )
     : undefined;
   shapes.set(key, shape);
   findCredentials(document, document.root, report);

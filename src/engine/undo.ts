@@ -32,9 +32,25 @@ async function undoOne(engine: Engine, { step, path, sight, outputs }: Done, sig
   const { if: _if, outputs: _outputs, undo: _undo, scope: _scope, ...rest } = step;
   const acting = { ...rest, kind, body, inputs: undo.inputs, ...(scope !== undefined && { scope }) };
   const run = (inner: AbortSignal): BodyResult | Promise<BodyResult> => {
-    const attempt = { step: acting, path: `${path}/undo`, attempt: 1, inputs: given, signal: inner, ...limitsAround(engine) };
-    return scope === undefined ? engine.execute(attempt) : engine.inner({ engine, sight: own, around: undefined }, attempt);
+    const attempt = {
+      step: acting,
+      path: `${path}/undo`,
+      attempt: 1,
+      inputs: given,
+      signal: inner,
+      ...limitsAround(engine),
+    };
+    return scope === undefined
+      ? engine.execute(attempt)
+      : engine.inner({ engine, sight: own, around: undefined }, attempt);
   };
   engine.emit({ type: "step.undo.started", step: path });
-  return runAttempt(run, { clock: engine.clock, signal, kill: engine.kill, timeout: undefined, grace: 5000, around: undefined });
+  return runAttempt(run, {
+    clock: engine.clock,
+    signal,
+    kill: engine.kill,
+    timeout: undefined,
+    grace: 5000,
+    around: undefined,
+  });
 }

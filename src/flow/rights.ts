@@ -177,7 +177,8 @@ function answered(judge: Judge): Judge {
   return async (call) => {
     const first = await judge(call);
     const rule = { text: "a hook", layer: "hook" };
-    const verdict: Verdict = first.decision === "allow" && call.asks === true ? { ...first, decision: "ask", rule } : first;
+    const verdict: Verdict =
+      first.decision === "allow" && call.asks === true ? { ...first, decision: "ask", rule } : first;
     if (verdict.decision !== "ask" || call.answer === undefined) return verdict;
     const answer = await call.answer();
     if (answer === undefined || (answer === "allow" && verdict.rule.layer === "managed")) return verdict;

@@ -26,7 +26,13 @@ export const formats = [
   "relative-json-pointer",
 ] as const;
 
-export const mapsOfSchemas: readonly string[] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+export const mapsOfSchemas: readonly string[] = [
+  "properties",
+  "patternProperties",
+  "dependentSchemas",
+  "$defs",
+  "definitions",
+];
 export const listsOfSchemas: readonly string[] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 export const singleSchemas: readonly string[] = [
   "items",

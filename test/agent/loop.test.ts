@@ -208,7 +208,9 @@ describe("an agent without an answer is never done", () => {
     ["cancelled", "cancelled"],
   ];
   it.each(kinds)("a failure of kind %s ends it as %s", async (kind, outcome) => {
-    const { result } = await running(saying({ type: "failed", failure: { kind, message: "because", transient: false } }));
+    const { result } = await running(
+      saying({ type: "failed", failure: { kind, message: "because", transient: false } }),
+    );
     expect(result).toMatchObject({ outcome, reason: "because" });
   });
 
@@ -229,7 +231,11 @@ describe("the turn cap", () => {
   const guards = guardsOf(false);
 
   it("offers one text-only turn and stays max_turns", async () => {
-    const { result, events } = await running(`${loop}- text: as far as I came`, { tools: [tool("Echo")], maxTurns: 3, guards });
+    const { result, events } = await running(`${loop}- text: as far as I came`, {
+      tools: [tool("Echo")],
+      maxTurns: 3,
+      guards,
+    });
     expect(result).toMatchObject({ outcome: "max_turns", text: "as far as I came", turns: 4 });
     expect(result.reason).toContain("3 turns");
     const note = events.findLast((event) => event.type === "message" && event.message.role === "user");
@@ -267,7 +273,10 @@ describe("the turn cap", () => {
 
   it("is 50 turns when nothing is said, and none when it is 0", async () => {
     const turns = `${"- calls: [{ name: Echo, args: { text: a } }]\n".repeat(60)}- text: end`;
-    expect((await running(turns, { tools: [tool("Echo")], guards })).result).toMatchObject({ outcome: "max_turns", turns: 51 });
+    expect((await running(turns, { tools: [tool("Echo")], guards })).result).toMatchObject({
+      outcome: "max_turns",
+      turns: 51,
+    });
     const unlimited = await running(turns, { tools: [tool("Echo")], maxTurns: 0, guards });
     expect(unlimited.result).toMatchObject({ outcome: "done", turns: 61 });
   });

@@ -291,12 +291,7 @@ describe("an agent file of another program, unchanged:", () => {
 
 describe("what is wrong in such a file has a place:", () => {
   test.each([
-    [
-      "none of its tools is here",
-      "claude",
-      `${named}tools: WebSearch, LSP`,
-      "FLOW6020 WebSearch,FLOW6002 WebSearch",
-    ],
+    ["none of its tools is here", "claude", `${named}tools: WebSearch, LSP`, "FLOW6020 WebSearch,FLOW6002 WebSearch"],
     ["turns that are no number", "claude", `${named}maxTurns: many`, "FLOW2001 many"],
     ["a memory nobody has", "claude", `${named}memory: everywhere`, "FLOW2004 everywhere"],
     ["a decision that is none", "opencode", "description: x\npermission: { bash: maybe }", "FLOW2004 maybe"],

@@ -135,7 +135,9 @@ describe("the models of an agent step", () => {
   });
 
   test("come from `defaults` before the workflow", async () => {
-    const plan = await planOf("model: openai/b\ndefaults: { model: openai/c }\nsteps:\n  s: { agent: { prompt: hi } }\n");
+    const plan = await planOf(
+      "model: openai/b\ndefaults: { model: openai/c }\nsteps:\n  s: { agent: { prompt: hi } }\n",
+    );
     expect(inputOf(stepOf(plan, "s"), "models")).toEqual(["openai/c"]);
   });
 });

@@ -337,7 +337,10 @@ describe("an agent", () => {
       { hooks: { Stop: [{ hooks: [{ command: "x", timeout: 0 }] }] } },
       ["hooks.Stop.0.hooks.0.timeout: must be more than 0, not 0"],
     ],
-    [{ mcp: ["a b"] }, ["mcp.0: must be the name of a server: letters, digits, `-`, and single `_` between them, not `a b`"]],
+    [
+      { mcp: ["a b"] },
+      ["mcp.0: must be the name of a server: letters, digits, `-`, and single `_` between them, not `a b`"],
+    ],
     [{ limits: {} }, ["limits: must not be empty"]],
     [{ tools: "Read, Grep" }, ["tools: must be a list, not `Read, Grep`"]],
     [{ "top-p": 0, temperature: -1 }, ["top-p: must be more than 0, not 0", "temperature: must be at least 0, not -1"]],

@@ -301,7 +301,15 @@ export const samples: Samples = {
     { type: "budget.exceeded", ...turn, limit: "cost", of: "step `a`", most: 0.1, spent: null, worst: null },
   ],
   "permission.judged": [
-    { type: "permission.judged", ...turn, id: "1", name: "Read", decision: "allow", rule: "Read(./)", layer: "default" },
+    {
+      type: "permission.judged",
+      ...turn,
+      id: "1",
+      name: "Read",
+      decision: "allow",
+      rule: "Read(./)",
+      layer: "default",
+    },
     {
       type: "permission.judged",
       ...turn,

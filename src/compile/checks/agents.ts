@@ -72,6 +72,8 @@ function checkToolStep(source: CheckSource, node: Parameters<typeof asText>[0]):
   const instead = Object.hasOwn(refusedAsStep, text.value) ? refusedAsStep[text.value] : undefined;
   if (instead) source.report("FLOW6002", text.at, `\`tool: ${text.value}\` is not a step`, { suggestion: instead });
   else if (text.value.startsWith("mcp__") && !/^mcp__.+?__[\w-]+$/.test(text.value))
-    source.report("FLOW6002", text.at, `\`tool: ${text.value}\` names no tool`, { suggestion: "write `mcp__server__tool`" });
+    source.report("FLOW6002", text.at, `\`tool: ${text.value}\` names no tool`, {
+      suggestion: "write `mcp__server__tool`",
+    });
   else checkTool(source, { text: text.value, at: text.at });
 }
