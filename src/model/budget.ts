@@ -137,7 +137,7 @@ function overBudget(accounts: readonly Account[], worst: Units): OverBudget | un
       const size = limit === "cost" ? billion : 1;
       const over = { most: most[limit] / size, spent: spent[limit] / size, worst: worst[limit] / size };
       const say = (value: number): string => (value === Infinity ? "an unknown amount" : amount(limit, value));
-      const message = `\`limits.${limit}\` of ${of}: ${say(over.most)}, spent ${say(over.spent)}, this call could take ${say(over.worst)}`;
+      const message = `\`limits.${limit}\` of ${of}: ${say(over.most)}, spent ${say(over.spent)}, this call could take ${say(over.worst)} (a smaller \`max-output\` sets less aside)`;
       return { kind: "budget", message, limit, of, ...over };
     }
   }

@@ -43,10 +43,7 @@ function became(why: Explanation): string[] {
   if (skipped !== undefined) return [...lines, ...skipLines(skipped), ...causeLines(why, "That goes back to")];
   const waits = state === "pending" || state === "ready" || state === "not started";
   if (state === "ready") lines.push("It is ready and waits for a free slot.");
-  else if (waits)
-    lines.push(
-      state === "pending" ? "It has not started yet." : "It never started: the run ended or was interrupted before.",
-    );
+  else if (waits) lines.push(notStarted(why));
   if (sources.length > 0)
     lines.push(waits ? "It waits for:" : "It waited for:", ...table(sources.map((source) => sourceRow(why, source))));
   lines.push(...conditionLines(why, waits));
@@ -152,6 +149,13 @@ function cacheLines({ cache }: Explanation): string[] {
   ];
 }
 
+function notStarted({ state, sources }: Explanation): string {
+  if (state === "pending") return "It has not started yet.";
+  const asks = sources.find((source) => source.state === "waiting");
+  if (asks !== undefined) return `It has not started: ${oneLine(asks.step)} waits for an answer.`;
+  return "It never started: the run ended or was interrupted before.";
+}
+
 /** What a person was asked, and what they said. */
 function asked({ asked: request, answer }: Explanation): string[] {
   if (request === undefined) return [];
@@ -161,7 +165,8 @@ function asked({ asked: request, answer }: Explanation): string[] {
     return [...lines, ...wrapped(`It was ${approvalText({ type: "approval.given", step: request.step, ...answer })}`)];
   }
   if (request.deadline !== undefined) lines.push(`  until ${oneLine(request.deadline)}`);
-  lines.push(`  \`flow resume RUN --approve '${oneLine(request.step)}'\` or \`--deny\` answers it.`);
+  const form = request.form === undefined ? "" : " --form FIELD=VALUE";
+  lines.push(`  \`flow resume RUN --approve '${oneLine(request.step)}'${form}\` or \`--deny\` answers it.`);
   return lines;
 }
 
