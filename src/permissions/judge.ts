@@ -31,7 +31,9 @@ export function createJudge(options: JudgeOptions): Judge {
   return async ({ tool, args }) => {
     const findings = await findingsOf(tool, args, options);
     const worst = findings.reduce((a, b) => (compareDecisions(a.decision, b.decision) >= 0 ? a : b));
-    options.onHit?.(worst.rule);
+    // A command of several is allowed by the rules of all of them, and stopped by one.
+    const deciding = findings.filter(({ decision }) => decision === worst.decision).map(({ rule }) => rule);
+    for (const rule of new Set(worst.decision === "allow" ? deciding : [worst.rule])) options.onHit?.(rule);
     const wanting = findings.filter(({ decision }) => decision !== "allow");
     const needed = wanting.length > 0 ? wanting : [worst];
     const { text, layer, file, line } = worst.rule;

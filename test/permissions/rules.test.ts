@@ -237,6 +237,17 @@ describe("a run's permissions", () => {
     ]);
   });
 
+  it("count every rule that let a part of a command go ahead", async () => {
+    const made = permissionsOf({ allowed: ["Bash(ls)"] });
+    if (!made.ok) throw new Error(made.error);
+    const rights = made.value.forAgent([{ layer: "workflow", permissions: { Bash: { "git *": "allow" } } }]);
+    await bash(rights, "git log && ls && git status");
+    expect(made.value.hits().map(({ rule, hits }) => [rule.text, hits])).toEqual([
+      ["Bash(ls)", 1],
+      ["Bash(git *)", 1],
+    ]);
+  });
+
   it("refuse a rule of the command line that is none", () => {
     expect(permissionsOf({ allowed: ["Bash(git"] })).toMatchObject({ ok: false });
     expect(permissionsOf({ allowed: ["Bsh"] })).toEqual({
