@@ -107,7 +107,7 @@ const cases: { readonly [name: string]: Case } = {
   "overflow: the prompt does not fit": {
     turns: "[{ text: Here. }]",
     script: "window: 10",
-    agent: `instructions: ${"word ".repeat(40)}`,
+    step: `prompt: "\${{ '${"word ".repeat(40)}' }}"`,
     code: 1,
     reason: /10 fit into the model's window/,
   },
