@@ -28,7 +28,7 @@ export type {
   RunResult,
   WorkflowSource,
 } from "./flow/requests.ts";
-export type { RunEnd } from "./flow/run.ts";
+export type { RunEnd } from "./flow/run-end.ts";
 export type { Profile } from "./permissions/index.ts";
 export { evaluate } from "./expr/public.ts";
 export { check, prepare, validate } from "./flow/check.ts";

@@ -6,7 +6,7 @@ import { exitCodes } from "../model/outcome.ts";
 import type { Plan } from "../model/plan.ts";
 import type { Asker } from "../model/ports.ts";
 import type { Profile } from "../permissions/index.ts";
-import type { RunEnd } from "./run.ts";
+import type { RunEnd } from "./run-end.ts";
 
 /** Which workflow, and where. */
 export interface WorkflowSource {

@@ -5,11 +5,10 @@ import { runPlan, type RunResult } from "../engine/run.ts";
 import type { Code } from "../model/codes.ts";
 import type { Event } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Usage } from "../model/message.ts";
-import { exitCodes, type Failure, type RunOutcome } from "../model/outcome.ts";
+import { exitCodes, type Failure } from "../model/outcome.ts";
 import type { StepKind } from "../model/plan.ts";
-import { type Cache, elapsed, type Emit, type OpenApproval } from "../model/ports.ts";
-import { type LimitSpent, limitsSpent } from "../model/spending.ts";
+import { type Cache, elapsed, type Emit } from "../model/ports.ts";
+import { limitsSpent } from "../model/spending.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { maskData } from "../runlog/mask-event.ts";
@@ -23,31 +22,10 @@ import { createFingerprint } from "./fingerprint.ts";
 import { type Masking, maskedFailure } from "./masking.ts";
 import { loadHashFiles } from "./hash-files.ts";
 import { readInstructions } from "./instructions.ts";
+import type { RunEnd } from "./run-end.ts";
 import type { StartOptions } from "./run-options.ts";
 import { type Course, openSite, type Site } from "./site.ts";
 import { version } from "./version.ts";
-
-/** How a run ended. Paths are absolute. */
-export interface RunEnd {
-  readonly run: string;
-  readonly outcome: RunOutcome;
-  /** Secrets in them are masked. */
-  readonly outputs: JsonObject;
-  readonly error?: Failure;
-  /** Of every step that concluded `failure`, in the order they ended, each with its path in `step`; `error` is the first. */
-  readonly failures: readonly Failure[];
-  /** Of every `undo` that failed, with the path it was for in `step`: what that execution did is still there. */
-  readonly notUndone?: readonly Failure[];
-  readonly usage: Usage;
-  /** What was spent of the run's own limits on cost and tokens, if it has any. */
-  readonly budget?: readonly LimitSpent[];
-  /** Milliseconds. */
-  readonly duration: number;
-  readonly exitCode: number;
-  readonly log: string;
-  /** The approvals a run with the outcome `waiting` waits for, in the order they were asked. */
-  readonly waiting?: readonly OpenApproval[];
-}
 
 const defaultParallel = 8;
 

@@ -55,7 +55,8 @@ describe("a budget", () => {
       ok: false,
       error: {
         kind: "budget",
-        message: "`limits.cost` of step `x`: $0.10, spent $0.09, this call could take $0.03 (a smaller `max-output` sets less aside)",
+        message:
+          "`limits.cost` of step `x`: $0.10, spent $0.09, this call could take $0.03 (a smaller `max-output` sets less aside)",
         limit: "cost",
         of: "step `x`",
         most: 0.1,
