@@ -140,7 +140,11 @@ export interface GivenAnswer extends ApprovalAnswer {
 }
 
 export type ApprovalEvent =
-  | (ApprovalRequest & { readonly type: "approval.requested" })
+  | (ApprovalRequest & {
+      readonly type: "approval.requested";
+      /** The answer of this resume was to another question, and does not count. */
+      readonly dropped?: true;
+    })
   | (GivenAnswer & { readonly type: "approval.given" });
 
 /**

@@ -252,7 +252,8 @@ function startedText({
 export function approvalText(event: ApprovalEvent): string {
   if (event.type === "approval.requested") {
     const until = event.deadline === undefined ? "" : ` (until ${event.deadline})`;
-    return `asks: ${text(event.question)}${until}`;
+    const dropped = event.dropped === undefined ? "" : "; it has changed, so the answer given does not count";
+    return `asks: ${text(event.question)}${until}${dropped}`;
   }
   const comment = event.comment === "" ? "" : `: ${text(event.comment)}`;
   return `${event.decision} by ${text(event.by)}${comment}`;

@@ -40,7 +40,8 @@ export function createApprove(options: ApproveOptions): Approve {
     if (question.length > longestQuestion) return failed("input", tooLong(question.length));
     const asked = requestOf(options, attempt, question);
     const early = earlyAnswer(options, attempt);
-    if (!asked.isOld) options.emit({ type: "approval.requested", ...asked.request });
+    const dropped = options.approvals.answerAt(path) !== undefined && early === undefined && { dropped: true as const };
+    if (!asked.isOld) options.emit({ type: "approval.requested", ...asked.request, ...dropped });
     if (early !== undefined) return conclude(options, path, early);
     if (attempt.wait === undefined && options.asker === undefined) return failed("unavailable", nobody);
     if (isLate(asked.request, options.clock)) return failed("timeout", late(asked.request));

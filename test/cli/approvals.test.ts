@@ -158,6 +158,7 @@ describe("without a terminal an approval", () => {
     here.write("gate.yaml", gate.replace("Ship ", "Really ship "));
     const ended = await here.flow(["resume", "latest", "--approve", "ok", "--form", "reason=all green"]);
     expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining("its inputs changed")]);
+    expect(ended.stderr).toContain("it has changed, so the answer given does not count");
     expect(ended.stderr).toContain("waiting ok: Really ship 1.2?");
     expect((await here.flow(["resume", "latest", "--approve", "ok", "--form", "reason=all green"])).code).toBe(0);
   });
