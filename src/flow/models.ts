@@ -196,9 +196,11 @@ async function clientOf(protocol: ServerModel["protocol"], options: ServerOption
   return (await import("../providers/openai.ts")).openaiClient(options);
 }
 
-function unavailable(reason: string, key = "OPENAI_API_KEY"): ModelProblem {
+/** `key` is the variable that a model which is named needs. */
+function unavailable(reason: string, key?: string): ModelProblem {
+  const first = key === undefined ? "set OPENAI_API_KEY (and name a model: `model: openai/gpt-4o-mini`)" : `set ${key}`;
   const ways = [
-    `1. set ${key} (and name a model: \`model: openai/gpt-4o-mini\`), or name a server of your own: \`model: { id: NAME, base-url: http://127.0.0.1:11434/v1 }\``,
+    `1. ${first}, or name a server of your own: \`model: { id: NAME, base-url: http://127.0.0.1:11434/v1 }\``,
     "2. run without a model: `--script FILE` gives the replies from a file",
     "3. replay a run: `--replay RUN` takes the replies from its log",
   ];
