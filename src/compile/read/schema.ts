@@ -85,7 +85,10 @@ export function reportIssues(
         break;
       case "choice":
         if (problem.keys.includes("run")) break;
-        report("FLOW2009", found?.keyAt ?? at, `${place(issue.path)}${issue.message}`);
+        report("FLOW2009", found?.keyAt ?? at, `${place(issue.path)}${issue.message}`, () => {
+          const written = asMap(found?.node)?.entries.map(({ key }) => nearest(key, problem.keys)) ?? [];
+          return didYouMean(written.find((name) => name !== undefined && !hasKey(found?.node, name)));
+        });
         break;
       case "enum":
         report(
@@ -99,6 +102,10 @@ export function reportIssues(
         report("FLOW2004", at, `${place(issue.path)}${issue.message}`);
     }
   }
+}
+
+function hasKey(node: SourceNode | undefined, name: string): boolean {
+  return asMap(node)?.entries.some(({ key }) => key === name) === true;
 }
 
 /** A list where steps belong: every other tool for CI writes them so. */
