@@ -24,7 +24,7 @@ export declare const schema: JsonObject;
 `;
 
 const schemas = new Map<string, JsonObject>();
-for (const name of ["agent", "workflow", "event", "config"]) {
+for (const name of ["agent", "workflow", "event", "config", "managed"]) {
   const file = new URL(`schemas/${name}.schema.json`, root);
   if (existsSync(file)) schemas.set(name, withoutTexts(JSON.parse(readFileSync(file, "utf8"))));
 }

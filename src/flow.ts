@@ -1,8 +1,11 @@
 import { prepare } from "./flow/check.ts";
 import type { AgentList, AgentsRequest } from "./flow/agents.ts";
 import type { Explained } from "./flow/explain-agent.ts";
+import { groundProblem } from "./flow/isolated.ts";
+import { type Run, startLive } from "./flow/live-run.ts";
 import type { PermitRequest, PermitResult } from "./flow/permit.ts";
 import {
+  type AgentRequest,
   type Prepared,
   type Refusal,
   type ResumeRequest,
@@ -11,14 +14,17 @@ import {
   type RunResult,
   unavailable,
   usage,
+  type Watched,
 } from "./flow/requests.ts";
 import { noWorst, type WorstCase } from "./model/worst-case.ts";
 import { workspaceOf } from "./runlog/runs.ts";
 
 export type { Compilation } from "./compile/compile.ts";
 export type { Given } from "./compile/given-inputs.ts";
+export type { Run } from "./flow/live-run.ts";
 export type { Permit, PermitRequest, PermitResult } from "./flow/permit.ts";
 export type {
+  AgentRequest,
   Conditions,
   Prepared,
   Refusal,
@@ -34,8 +40,27 @@ export { evaluate } from "./expr/public.ts";
 export { check, prepare, validate } from "./flow/check.ts";
 export { describeExpression } from "./flow/describe-expression.ts";
 
-/** Checks a workflow, runs it, and says how it ended. */
-export async function run(request: RunRequest): Promise<RunResult> {
+/** Checks a workflow and runs it. */
+export function run(request: RunRequest): Run<RunResult> {
+  return startLive(request, toEnd);
+}
+
+/** Goes on with a run from its log: what ended and still holds is reused, all else runs. */
+export function resume(request: ResumeRequest): Run<ResumeResult> {
+  return startLive(request, async (watched) => (await import("./flow/go-on.ts")).goOnWith(watched));
+}
+
+/** Runs one agent, once, with the same checks and the same log as a workflow. */
+export function runAgent(request: AgentRequest): Run<RunResult> {
+  return startLive(request, async (watched) => {
+    const { agentRun, plainly } = await import("./flow/one-agent.ts");
+    const made = await agentRun(request);
+    if ("kind" in made) return { started: false, refusal: made };
+    return plainly(await toEnd({ ...watched, inputTexts: [], ...made }), request);
+  });
+}
+
+async function toEnd(request: RunRequest & Watched): Promise<RunResult> {
   const prepared = await prepare(request);
   if ("kind" in prepared) return { started: false, refusal: prepared };
   const cwd = request.cwd ?? process.cwd();
@@ -43,7 +68,7 @@ export async function run(request: RunRequest): Promise<RunResult> {
   const [{ answersOf }, { equip }] = await Promise.all([import("./flow/typed-answers.ts"), import("./flow/equip.ts")]);
   const answers = await answersOf(request, cwd, (read, given) => read.readUpFront(plan, given));
   if (!answers.ok) return { started: false, refusal: usage(answers.error) };
-  const options = await equip(request, prepared, { cwd, workspace: workspaceOf(cwd), answers: answers.value });
+  const options = await equip(request, prepared, { cwd, workspace: workspaceOf(cwd), answers: answers.value, isResumed: false });
   if ("kind" in options) return { started: false, refusal: options };
   const { startRun } = await import("./flow/run.ts");
   const end = await startRun(options);
@@ -51,13 +76,14 @@ export async function run(request: RunRequest): Promise<RunResult> {
   return { started: false, refusal: unavailable(end.error) };
 }
 
-/** Goes on with a run from its log: what ended and still holds is reused, all else runs. */
-export async function resume(request: ResumeRequest): Promise<ResumeResult> {
-  return (await import("./flow/go-on.ts")).goOnWith(request);
-}
-
 /** What a run could take at most; no key is needed. The error is a limit on cost that nobody could keep. */
 export async function worstCase(request: RunRequest, prepared: Prepared): Promise<WorstCase | Refusal> {
+  const { repliesProblem } = await import("./flow/replies.ts");
+  const { cwd = process.cwd(), env = process.env } = request;
+  const wrong =
+    (await repliesProblem(request, cwd)) ??
+    (await groundProblem(prepared.plan, { workspace: workspaceOf(cwd), env, isResumed: false }));
+  if (wrong !== undefined) return usage(wrong);
   if (Object.keys(prepared.plan.agents).length === 0) return noWorst;
   return (await import("./flow/open-models.ts")).worstCaseOf(request, prepared);
 }

@@ -120,7 +120,7 @@ function pathsIn(text: string): string[] {
   );
 }
 
-test.each([...guides, "docs/agents.md", "docs/events.md", "docs/scripted.md"])(
+test.each([...guides, "docs/agents.md", "docs/events.md", "docs/library.md", "docs/scripted.md"])(
   "every link in %s leads somewhere",
   (guide) => {
     const links = [...read(guide).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, link]) => link ?? "");

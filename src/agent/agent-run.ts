@@ -10,6 +10,7 @@ import { createPayer, type Payer } from "./budget.ts";
 import { type Guards, guardsOf } from "./guard.ts";
 import { hints } from "./hints.ts";
 import { type CheckFact, emptyHistory, type History, remember } from "./history.ts";
+import type { Mail } from "./mail.ts";
 import { type AskedModel, ModelChain } from "./model-chain.ts";
 import type { StructuredOutput } from "./output.ts";
 import type { RunRights } from "./permission.ts";
@@ -33,6 +34,8 @@ export interface AgentRun {
   /** Its conversation before the run was resumed: it goes on there. */
   readonly recorded?: Recorded;
   readonly tools: readonly Tool[];
+  /** Tools that are not offered because the rules deny every call: who calls one all the same is told the rule. */
+  readonly withheld?: readonly Tool[];
   /** What agents of the same tools share. */
   readonly validators?: Validators;
   /** JSON Schema of the structured answer, root `type: object`. */
@@ -41,8 +44,12 @@ export interface AgentRun {
   readonly check?: AgentCheck;
   /** The default ones when absent. */
   readonly guards?: Guards;
-  /** Messages from outside, taken at the border of a turn and nowhere else. */
-  readonly inbox?: () => readonly Message[];
+  /** What it is asked after `recorded`, which had come to an end. */
+  readonly more?: Message;
+  /** What others tell it, read at the border of a turn and nowhere else. */
+  readonly mail?: Mail;
+  /** Asked before each turn: an end that others have brought about. */
+  readonly border?: () => Ending | undefined;
   /** 50 when absent; 0 is unlimited. */
   readonly maxTurns?: number;
   /** The limits on what its model calls spend. */
@@ -148,17 +155,18 @@ export async function* say(
   state: State,
   ids: TurnIds,
   message: Message,
-  reply?: ReplyEnd,
+  reply?: ReplyEnd | { readonly from: readonly string[] },
 ): AsyncGenerator<AgentEvent, void> {
-  if (reply !== undefined) {
+  if (reply !== undefined && "usage" in reply) {
     const { input, cacheRead, cacheWrite } = reply.usage;
     const tokens = input + cacheRead + cacheWrite;
     if (tokens > 0) state.measured = { tokens, upTo: state.messages.length };
     state.usage = addUsage(state.usage, reply.usage);
     state.shortened = false;
   }
+  const said = reply && ("from" in reply ? { from: reply.from } : { stop: reply.stop, usage: reply.usage });
   state.messages.push(message);
-  yield* noted(state, { ...ids, type: "message", message, ...(reply && { stop: reply.stop, usage: reply.usage }) });
+  yield* noted(state, { ...ids, type: "message", message, ...said });
 }
 
 /** Says something of our own to the model, and that its turns are used up where they are. */

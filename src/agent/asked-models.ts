@@ -20,7 +20,7 @@ export interface Asking {
 /** The models an agent asks, opened. An error is that none of them can be. */
 export async function askedModels(
   asking: Asking,
-): Promise<Result<Pick<AgentRun, "model" | "client" | "fallbacks">, Failure>> {
+): Promise<Result<Pick<AgentRun, "model" | "client" | "fallbacks"> & { readonly models: readonly Json[] }, Failure>> {
   const models = resolvedModels(asking);
   if (!models.ok) return models;
   const asked: AskedModel[] = [];
@@ -40,7 +40,7 @@ export async function askedModels(
   const [first, ...fallbacks] = asked;
   if (first === undefined || (!canAsk && problem !== undefined))
     return err(problem ?? { kind: "unavailable", message: "no model is named" });
-  return ok({ ...first, ...(fallbacks.length > 0 && { fallbacks }) });
+  return ok({ ...first, models: models.value, ...(fallbacks.length > 0 && { fallbacks }) });
 }
 
 /** The engine resolves a step's models as `inputs.models`; where it gave none, the plan's own constants count. */

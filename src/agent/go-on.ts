@@ -1,5 +1,6 @@
 import { isJsonObject } from "../model/json.ts";
 import type { Block, Message } from "../model/message.ts";
+import type { Tool } from "../model/ports.ts";
 import type { Ending } from "./agent-result.ts";
 import type { State, Whole } from "./agent-run.ts";
 import { trimmed, withoutOrphans } from "./context.ts";
@@ -16,7 +17,7 @@ export type Left =
   | { readonly type: "answer"; readonly ending: Ending };
 
 /** Puts the conversation of before in place, as short as it had been made. */
-export function goOn(recorded: Recorded, state: State): Left {
+export function goOn(recorded: Recorded, state: State, tools: readonly Tool[]): Left {
   state.messages = withoutOrphans(trimmed(recorded.messages, recorded.trimmed));
   state.dropped = recorded.replies - state.messages.filter(({ role }) => role === "assistant").length;
   for (const message of state.messages) if (message.role === "assistant") state.text = textOf(message) || state.text;
@@ -28,7 +29,7 @@ export function goOn(recorded: Recorded, state: State): Left {
   const calls = last.blocks.filter((block) => block.type === "call");
   const { stop = "unknown", lastUsage: usage } = recorded;
   const reply: Whole = { type: "message", message: last, text: textOf(last), calls, stop, usage };
-  return { type: "reply", reply, known: knownResults(recorded) };
+  return { type: "reply", reply, known: knownResults(recorded, tools) };
 }
 
 function accepted({ output, messages, history }: State): Ending | undefined {
@@ -50,8 +51,12 @@ function textOf({ blocks }: Message): string {
   return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
-/** Results that the log has. An answer is always given anew: to read it changes nothing. */
-function knownResults({ calls }: Recorded): ReadonlyMap<string, Block> {
-  const others = [...calls].filter(([, { name }]) => name !== finishName);
+/**
+ * Results that the log has. An answer is always given anew: to read it changes nothing; and so is a call that goes on
+ * where it was.
+ */
+function knownResults({ calls }: Recorded, tools: readonly Tool[]): ReadonlyMap<string, Block> {
+  const goesOn = (name: string): boolean => tools.some((tool) => tool.name === name && tool.goesOn);
+  const others = [...calls].filter(([, { name, text }]) => name !== finishName && (text !== undefined || !goesOn(name)));
   return new Map(others.map(([id, call]) => [id, recordedResult(id, call)]));
 }

@@ -50,10 +50,14 @@ async function* begin(run: AgentRun, state: State): AsyncGenerator<AgentEvent, E
     yield* introduce(run, state);
     return undefined;
   }
-  const left = goOn(run.recorded, state);
   const ids: TurnIds = { ...run.ids, turn: state.turns };
+  const left = goOn(run.recorded, state, run.tools);
+  if (run.more) {
+    yield* say(state, ids, run.more);
+    return undefined;
+  }
   if (left.type === "turn") return undefined;
-  if (left.type === "answer") return yield* settleEnd(run, { state, ids }, left.ending);
+  if (left.type === "answer") return yield* endOrRead(run, { state, ids }, left.ending);
   return yield* conclude(run, { state, ids, reply: left.reply, known: left.known, start: run.clock.monotonic() });
 }
 
@@ -74,11 +78,14 @@ function textOf({ blocks }: Message): string {
 
 async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent, Ending | undefined> {
   if (run.signal.aborted) return aborted(run.signal);
+  const over = run.border?.();
+  if (over !== undefined) return over;
   const ids: TurnIds = { ...run.ids, turn: ++state.turns };
   const start = run.clock.monotonic();
   const unfit = yield* fitContext(run, state, ids);
   if (unfit !== undefined) return run.signal.aborted ? aborted(run.signal) : (overCap(run, ids.turn) ?? unfit);
-  for (const message of run.inbox?.() ?? []) yield* say(state, ids, message);
+  const mail = run.mail?.take();
+  if (mail !== undefined) yield* say(state, ids, mail.message, { from: mail.from });
   const reply = yield* ask(run, state, ids);
   if (reply.text !== "") state.text = reply.text;
   if (reply.type === "failed") return yield* endOfFailure(run, { state, ids, reply });
@@ -151,7 +158,21 @@ async function* conclude(run: AgentRun, turn: Turn): AsyncGenerator<AgentEvent, 
   else if (ending === undefined) ending = yield* answerCalls(run, turn);
   const { stop, usage } = reply;
   yield { ...ids, type: "turn.finished", stop, usage, duration: elapsed(run.clock, start) };
-  return ending?.outcome === "done" ? yield* settleEnd(run, { state, ids }, ending) : ending;
+  return ending?.outcome === "done" ? yield* endOrRead(run, { state, ids }, ending) : ending;
+}
+
+/** Nobody is done who has not read what he waits for: his answer does not count then, and the next one does. */
+async function* endOrRead(
+  run: AgentRun,
+  { state, ids }: Place,
+  ending: Ending,
+): AsyncGenerator<AgentEvent, Ending | undefined> {
+  if (run.mail?.isOpen !== true) return yield* settleEnd(run, { state, ids }, ending);
+  await run.mail.arrival(run.signal);
+  if (run.signal.aborted) return aborted(run.signal);
+  if (!run.mail.hasLetters) return yield* settleEnd(run, { state, ids }, ending);
+  state.output?.retract();
+  return undefined;
 }
 
 async function* answerCalls(run: AgentRun, turn: Turn): AsyncGenerator<AgentEvent, Ending | undefined> {
@@ -160,13 +181,14 @@ async function* answerCalls(run: AgentRun, turn: Turn): AsyncGenerator<AgentEven
   const known = new Map(turn.known);
   const stuck = yield* refuseRepeats(turn, past, known);
   if (stuck !== undefined) return stuck;
-  const { rights, hooks, workspace, signal, clock, spill } = run;
+  const { withheld, rights, hooks, workspace, signal, clock, spill } = run;
   let halted: string | undefined;
   const halt = (reason: string): void => void (halted ??= reason);
   const { tools } = offer(run, state, ids);
   const { validators } = state;
-  const setting = { known, ids, tools, validators, rights, hooks, halt, workspace, signal, clock, spill };
+  const setting = { known, ids, tools, withheld, validators, rights, hooks, halt, workspace, signal, clock, spill };
   const results = yield* following(state, runCalls(reply.calls, setting));
+  if (signal.aborted && results.blocks.length < reply.calls.length) return aborted(signal);
   const ending = haltedBy(halted) ?? afterFinish(turn, reply, results);
   const objections = ending === undefined ? afterCalls(state.guards, past) : [];
   for (const objection of objections) yield* noted(state, { ...ids, type: "guard", ...objection });

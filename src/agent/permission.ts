@@ -11,8 +11,9 @@ export interface RunRights extends Rights {
   readonly wanting: Map<string, Verdict["rule"]>;
 }
 
-export function runRights(rights: Rights): RunRights {
-  return { ...rights, seen: new Map(), wanting: new Map() };
+/** `wanting` of before, where the agent run is gone on with. */
+export function runRights(rights: Rights, wanting: RunRights["wanting"] = new Map()): RunRights {
+  return { ...rights, seen: new Map(), wanting: new Map(wanting) };
 }
 
 export interface Judged {

@@ -1,6 +1,10 @@
-import type { AgentEvent, LogLine } from "../model/event.ts";
+import type { AgentEvent, Event, SpawnedBy } from "../model/event.ts";
+import { isJsonObject } from "../model/json.ts";
 import type { AgentOutcome, Block, Message, StopReason, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";
+import type { CallTimes, Verdict } from "../model/ports.ts";
+import type { AgentResult } from "./agent-result.ts";
+import { foldTeam, type TeamEvent, type TeamState } from "../model/team.ts";
 import { copyOf, emptyHistory, type History, remember } from "./history.ts";
 
 /** The conversation of an agent run that was cut off, as far as the log has it. */
@@ -23,10 +27,39 @@ export interface Recorded {
   lastUsage: Usage;
   /** The calls of the last reply that began, by id; `text` is absent when there is no result. */
   readonly calls: Map<string, RecordedCall>;
+  /** Tool calls that ran. */
+  ran: number;
+  /** When calls that gave a result ran. */
+  readonly times: Map<Block, CallTimes>;
+  /** What it wanted and nobody could be asked about, in itself and in all it spawned. */
+  readonly wanting: Map<string, Verdict["rule"]>;
+  /** What it spawned, by their ids. */
+  readonly children: Map<string, RecordedChild>;
+  /** Agent runs, and messages of its team, that it has read. */
+  readonly read: Set<string>;
+  /** The team it leads. */
+  team?: TeamState | undefined;
+}
+
+/** A sub-agent in the log. */
+export interface RecordedChild extends SpawnedBy {
+  readonly id: string;
+  /** The agent's name. */
+  readonly agent: string;
+  readonly conversation: Recorded;
+  /** Absent: it was cut off. */
+  readonly end?: RecordedEnd;
+}
+
+export interface RecordedEnd extends Pick<AgentResult, "outcome" | "reason" | "turns" | "usage" | "text" | "output"> {
+  /** Tool calls that ran. */
+  readonly calls: number;
 }
 
 export interface RecordedCall {
   readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly began?: number | undefined;
   readonly text?: string;
   readonly error?: boolean;
 }
@@ -47,17 +80,18 @@ export class Conversations {
   /** By step path: its last agent run. */
   readonly #last = new Map<string, string>();
   readonly #runs = new Map<string, number>();
+  #spawned = 0;
   #usage = noUsage;
 
-  add(line: LogLine): void {
+  add(line: Event): void {
     this.#fold(line);
     if ("agent" in line) {
       const recorded = this.#byAgent.get(line.agent);
-      if (recorded !== undefined) remember(recorded.history, line);
+      if (recorded !== undefined && !isOfTeam(line)) remember(recorded.history, line);
     }
   }
 
-  #fold(line: LogLine): void {
+  #fold(line: Event): void {
     switch (line.type) {
       case "agent.started":
         this.#start(line);
@@ -72,19 +106,40 @@ export class Conversations {
       case "model.failed":
         this.#lose(line);
         break;
-      case "tool.started":
-        this.#byAgent.get(line.agent)?.calls.set(line.id, { name: line.name });
+      case "tool.started": {
+        const recorded = this.#byAgent.get(line.agent);
+        recorded?.calls.set(line.id, { name: line.name, began: timeOf(line) });
+        if (recorded) recorded.ran++;
+        break;
+      }
+      case "permission.judged":
+        this.#want(line);
         break;
       case "tool.finished": {
         const { id, name, text, status } = line;
+        if (status === "completed") this.#clock(line);
         this.#byAgent.get(line.agent)?.calls.set(id, { name, text, error: status === "error" });
         break;
       }
+      case "team.started":
+      case "team.member.added":
+      case "team.member.updated":
+      case "team.member.removed":
+      case "team.task.added":
+      case "team.task.updated":
+      case "team.message":
+      case "team.woken":
+      case "team.finished": {
+        const lead = this.#byAgent.get(line.agent);
+        if (lead) lead.team = foldTeam(lead.team, line);
+        break;
+      }
       case "agent.finished":
-        if (!resumable.has(line.outcome) || this.#wasCutShort(line)) this.#byAgent.delete(line.agent);
+        if (line.parent !== null) this.#end(line);
+        else if (!resumable.has(line.outcome) || this.#wasCutShort(line)) this.#forget(line.agent);
         break;
       case "step.attempt.finished":
-        if (line.outcome === "success") this.#byAgent.delete(this.#last.get(line.step) ?? "");
+        if (line.outcome === "success") this.#forget(this.#last.get(line.step) ?? "");
         break;
       default:
     }
@@ -100,6 +155,11 @@ export class Conversations {
     return this.#byAgent.values();
   }
 
+  /** How many agent runs were spawned by others. */
+  get spawned(): number {
+    return this.#spawned;
+  }
+
   /** How many agent runs the step at `path` has had. */
   runsOf(path: string): number {
     return this.#runs.get(path) ?? 0;
@@ -109,30 +169,93 @@ export class Conversations {
   take(path: string): Recorded | undefined {
     const agent = this.#last.get(path) ?? "";
     const recorded = this.#byAgent.get(agent);
-    this.#byAgent.delete(agent);
+    this.#forget(agent);
     return recorded?.turns === 0 ? undefined : recorded;
   }
 
-  #start({ step, agent, parent, continues }: Extract<LogLine, { type: "agent.started" }>): void {
-    const before = continues === undefined ? undefined : this.#byAgent.get(continues);
+  #start({ step, agent, parent, continues, name, spawned }: Extract<Event, { type: "agent.started" }>): void {
+    const family = parent === null ? undefined : this.#byAgent.get(parent)?.children;
+    const sibling = family?.get(continues ?? "");
+    const before = this.#byAgent.get(continues ?? "") ?? sibling?.conversation;
+    const isOver = sibling?.end !== undefined;
+    const conversation = before ? { ...copied(before, isOver), agent } : emptyRecord(agent);
     if (parent === null) {
-      this.#byAgent.delete(this.#last.get(step) ?? "");
+      const last = this.#last.get(step) ?? "";
+      // Its children are those of whoever goes on with it.
+      if (last === continues) this.#byAgent.delete(last);
+      else this.#forget(last);
       this.#last.set(step, agent);
       this.#runs.set(step, (this.#runs.get(step) ?? 0) + 1);
     }
-    this.#byAgent.set(
-      agent,
-      before === undefined ? emptyRecord(agent) : { ...before, agent, history: copyOf(before.history) },
-    );
+    this.#byAgent.set(agent, conversation);
+    if (spawned === undefined) return;
+    this.#spawned++;
+    if (continues !== undefined && !isOver) family?.delete(continues);
+    family?.set(agent, { ...spawned, id: agent, agent: name, conversation });
+  }
+
+  /** A question nobody could be asked stays open, also when the run is gone on with. */
+  #want({ agent, decision, rule: text, layer, file, line, toAllow = [] }: Extract<Event, { type: "permission.judged" }>): void {
+    const rule = { text, layer, ...(file !== undefined && { file }), ...(line !== undefined && { line }) };
+    if (decision === "ask") for (const wanted of toAllow) this.#byAgent.get(agent)?.wanting.set(wanted, rule);
+  }
+
+  /** By the call itself, for its id may come again. */
+  #clock(line: Extract<Event, { type: "tool.finished" }>): void {
+    const recorded = this.#byAgent.get(line.agent);
+    const [started, finished] = [recorded?.calls.get(line.id)?.began, timeOf(line)];
+    // A message that lies beside the log has no blocks here.
+    const blocks = recorded?.messages.at(-1)?.blocks ?? [];
+    const call = blocks.find((block) => block.type === "call" && block.id === line.id);
+    if (call && started !== undefined && finished !== undefined) recorded?.times.set(call, { started, finished });
+  }
+
+  /** A child stays: its parent may ask it again. */
+  #end(line: Extract<Event, { type: "agent.finished" }>): void {
+    const parent = this.#byAgent.get(line.parent ?? "");
+    const family = parent?.children;
+    const child = family?.get(line.agent);
+    for (const [wanted, rule] of child?.conversation.wanting ?? []) parent?.wanting.set(wanted, rule);
+    if (family === undefined || child === undefined) return;
+    const { outcome, reason, turns, usage, text, output } = line;
+    const answer = isJsonObject(output) ? { text, output } : { text };
+    // What the run's own end cut off has not come to one of its own.
+    if (outcome === "cancelled") return;
+    family.set(line.agent, {
+      ...child,
+      end: { outcome, reason, turns, usage, calls: child.conversation.ran, ...answer },
+    });
+  }
+
+  /** Goes on from what another fold has: a conversation with those of all that was spawned in it. */
+  open(recorded: Recorded): void {
+    this.#byAgent.set(recorded.agent, recorded);
+    for (const child of recorded.children.values()) this.open(child.conversation);
+  }
+
+  /** What is known of an agent run's children, by their ids. */
+  childrenOf(agent: string): ReadonlyMap<string, RecordedChild> {
+    return this.#byAgent.get(agent)?.children ?? new Map();
+  }
+
+  /** Keeps nothing of an agent run and what was spawned in it. */
+  forget(agent: string): void {
+    this.#forget(agent);
+  }
+
+  #forget(agent: string): void {
+    const recorded = this.#byAgent.get(agent);
+    this.#byAgent.delete(agent);
+    for (const id of recorded?.children.keys() ?? []) this.#forget(id);
   }
 
   /** Half an answer, for want of money: it is asked for anew. */
-  #wasCutShort({ agent, outcome }: Extract<LogLine, { type: "agent.finished" }>): boolean {
+  #wasCutShort({ agent, outcome }: Extract<Event, { type: "agent.finished" }>): boolean {
     return outcome === "budget" && this.#byAgent.get(agent)?.stop === "length";
   }
 
   /** The reply was discarded; what it used was spent all the same. */
-  #lose({ agent, usage }: Extract<LogLine, { type: "model.retry" | "model.failed" }>): void {
+  #lose({ agent, usage }: Extract<Event, { type: "model.retry" | "model.failed" }>): void {
     if (usage === undefined) return;
     this.#usage = addUsage(this.#usage, usage);
     const recorded = this.#byAgent.get(agent);
@@ -156,7 +279,7 @@ export class Conversations {
     recorded.measured = { tokens: event.tokens.after, upTo: messages.length };
   }
 
-  #say({ agent, turn, message, stop, usage }: Extract<LogLine, { type: "message" }>): void {
+  #say({ agent, turn, message, stop, usage, from = [] }: Extract<Event, { type: "message" }>): void {
     if (usage !== undefined) this.#usage = addUsage(this.#usage, usage);
     const recorded = this.#byAgent.get(agent);
     if (recorded === undefined) return;
@@ -166,6 +289,7 @@ export class Conversations {
       recorded.replies++;
     }
     recorded.messages.push(message);
+    for (const id of from) recorded.read.add(id);
     recorded.calls.clear();
     recorded.stop = stop;
     if (usage === undefined) return;
@@ -175,7 +299,22 @@ export class Conversations {
   }
 }
 
-function emptyRecord(agent: string): Recorded {
+function isOfTeam(line: Event): line is TeamEvent {
+  return line.type.startsWith("team.");
+}
+
+/** Only a line of a log has a time. */
+function timeOf(line: Event): number | undefined {
+  return "time" in line && typeof line.time === "string" ? Date.parse(line.time) : undefined;
+}
+
+/** The conversation for somebody who goes on with it; `anew`: it had ended, and what follows counts for itself. */
+export function copied(recorded: Recorded, anew: boolean): Recorded {
+  const copy = { ...recorded, messages: [...recorded.messages], history: copyOf(recorded.history) };
+  return anew ? { ...copy, ...noWork() } : copy;
+}
+
+export function emptyRecord(agent: string): Recorded {
   return {
     agent,
     messages: [],
@@ -183,12 +322,16 @@ function emptyRecord(agent: string): Recorded {
     replies: 0,
     measured: undefined,
     history: emptyHistory(),
-    turns: 0,
-    usage: noUsage,
-    stop: undefined,
-    lastUsage: noUsage,
-    calls: new Map(),
+    children: new Map(),
+    read: new Set(),
+    times: new Map(),
+    ...noWork(),
   };
+}
+
+function noWork(): Pick<Recorded, "turns" | "usage" | "stop" | "lastUsage" | "calls" | "ran" | "wanting"> {
+  const wanting = new Map<string, Verdict["rule"]>();
+  return { turns: 0, usage: noUsage, stop: undefined, lastUsage: noUsage, calls: new Map(), ran: 0, wanting };
 }
 
 /** The result of a call that was recorded; one that began and has none is not repeated, for it may have done its work. */

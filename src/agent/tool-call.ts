@@ -21,6 +21,8 @@ export interface CallSetting {
   /** Results from before the run was resumed, by the id of their call: these are not run. */
   readonly known: ReadonlyMap<string, Block>;
   readonly tools: readonly Tool[];
+  /** Not on offer, and judged like them: the rules deny every call. */
+  readonly withheld?: readonly Tool[] | undefined;
   /** Filled as tools are called, so that no schema is compiled twice. */
   readonly validators: Validators;
   /** Absent: everything on offer is allowed. */
@@ -77,7 +79,11 @@ export async function* runCalls(
         }
       }
     }
-    for await (const finished of asTheyFinish(running)) yield finalize(finished, setting, results);
+    for await (const finished of asTheyFinish(running)) {
+      // Cut off, and not at an end: it is made again on resume.
+      if (setting.signal.aborted && finished.goesOn) continue;
+      yield finalize(finished, setting, results);
+    }
   }
   return { role: "user", blocks: calls.flatMap((call) => results.get(call) ?? []) };
 }
@@ -96,6 +102,7 @@ interface Finished {
   readonly name: string;
   readonly text: Result<string, string>;
   readonly images?: readonly Block[];
+  readonly goesOn?: boolean;
   readonly duration: number;
 }
 
@@ -108,8 +115,8 @@ function fitterOf({ validators }: CallSetting): (tool: Tool, args: JsonObject) =
   };
 }
 
-async function prepare(call: CallBlock, { tools, validators }: CallSetting): Promise<Result<Ready, string>> {
-  const tool = findTool(call.name, tools);
+async function prepare(call: CallBlock, { tools, withheld = [], validators }: CallSetting): Promise<Result<Ready, string>> {
+  const tool = findTool(call.name, tools) ?? findTool(call.name, withheld);
   if (tool === undefined) return err(unknownTool(call.name, tools));
   const args = parseArguments(call.raw);
   if (!args.ok) return err(`The arguments of \`${tool.name}\` were not used: ${args.error}. Call it again.`);
@@ -123,12 +130,19 @@ async function prepare(call: CallBlock, { tools, validators }: CallSetting): Pro
   return err(`The arguments of \`${tool.name}\` do not fit its parameters:\n${listErrors(errors)}`);
 }
 
+/** A call as it would be made, its arguments as they were written. */
+export function callOf({ name, args }: CallBlock, tools: readonly Tool[]): Ready | undefined {
+  const tool = findTool(name, tools);
+  return tool && isJsonObject(args) ? { tool, args: withOurNames(args, tool) } : undefined;
+}
+
 /** By its own name, or else by what other programs call it. */
 function findTool(name: string, tools: readonly Tool[]): Tool | undefined {
   return tools.find((tool) => tool.name === name) ?? tools.find(({ aliases }) => aliases?.names.includes(name));
 }
 
-function withOurNames(args: JsonObject, { aliases, parameters }: Tool): JsonObject {
+/** Arguments by our names, where they are called what other programs call them. */
+export function withOurNames(args: JsonObject, { aliases, parameters }: Tool): JsonObject {
   const own = isJsonObject(parameters["properties"]) ? parameters["properties"] : {};
   if (aliases === undefined) return args;
   const entries = Object.entries(args).map(([name, value]) => {
@@ -162,11 +176,15 @@ function inGroups(prepared: readonly Prepared[]): Prepared[][] {
   const groups: Prepared[][] = [];
   for (const one of prepared) {
     const group = groups.at(-1);
-    if (group !== undefined && isReadOnly(one) && group.every(isReadOnly) && group.length < parallelCalls) {
-      group.push(one);
-    } else groups.push([one]);
+    const isRead = isReadOnly(one) && group?.every(isReadOnly) === true && group.length < parallelCalls;
+    if (group !== undefined && (isRead || (isConcurrent(one) && group.every(isConcurrent)))) group.push(one);
+    else groups.push([one]);
   }
   return groups;
+}
+
+function isConcurrent({ ready }: Prepared): boolean {
+  return ready.ok && ready.value.tool.concurrent === true;
 }
 
 function isReadOnly({ ready }: Prepared): boolean {
@@ -193,7 +211,7 @@ async function execute(
   const images: Block[] = [];
   let text: Result<string, string>;
   try {
-    const output = await orAbandoned(tool.run(args, { workspace, signal, ...memory }), { clock, signal });
+    const output = await orAbandoned(tool.run(args, { workspace, signal, id: call.id, ...memory }), { clock, signal });
     text = output.ok ? ok(textOf(output.value.blocks)) : output;
     if (output.ok) images.push(...output.value.blocks.filter(isSmallImage).slice(0, maxImages));
   } catch (error) {
@@ -205,6 +223,7 @@ async function execute(
     name: tool.name,
     text: await withHooks(call, { tool, args, text: noted(text, texts) }, setting),
     images,
+    ...(tool.goesOn && { goesOn: true }),
     duration,
   };
 }

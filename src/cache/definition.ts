@@ -1,3 +1,4 @@
+import { agentsAt } from "../model/agents-at.ts";
 import type { Json } from "../model/json.ts";
 import type { Agent, Plan, Scope, Step, Workflow } from "../model/plan.ts";
 import { withoutPositions } from "../model/positions.ts";
@@ -55,8 +56,7 @@ class Found {
 
   step({ body, scope }: Step): void {
     const { agents, workflows } = this.#plan;
-    const agent = body.kind === "agent" && Object.hasOwn(agents, body.agent) ? agents[body.agent] : undefined;
-    if (body.kind === "agent" && agent !== undefined) this.agents.set(body.agent, agent);
+    for (const [key, agent] of agentsAt(body, agents)) this.agents.set(key, agent);
     if (scope === undefined) return;
     if ("inline" in scope) return this.scope(scope.inline);
     const workflow = Object.hasOwn(workflows, scope.workflow) ? workflows[scope.workflow] : undefined;

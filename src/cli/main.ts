@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { exitCodes } from "../model/outcome.ts";
+import { defineAgent } from "./commands/agent.ts";
 import { defineAgents } from "./commands/agents.ts";
 import { defineCache } from "./commands/cache.ts";
 import { defineDoctor } from "./commands/doctor.ts";
@@ -9,12 +10,13 @@ import { defineLogs } from "./commands/logs.ts";
 import { defineMcp } from "./commands/mcp.ts";
 import { definePermit } from "./commands/permit.ts";
 import { defineResume } from "./commands/resume.ts";
-import { another, defineRun } from "./commands/run.ts";
+import { defineRun } from "./commands/run.ts";
 import { defineRuns } from "./commands/runs.ts";
 import { defineSchema } from "./commands/schema.ts";
 import { defineShow } from "./commands/show.ts";
 import { defineValidate } from "./commands/validate.ts";
 import { defineWhy } from "./commands/why.ts";
+import { another } from "./conditions.ts";
 import { parseInput } from "./input.ts";
 import { takesOnce } from "./once.ts";
 import { bugText, say, watchStreams } from "./output.ts";
@@ -50,7 +52,7 @@ function defineProgram(): Command {
     .showSuggestionAfterError()
     .addHelpText("after", exitCodeHelp)
     .exitOverride();
-  const running = [defineRun, defineResume, defineRuns, defineShow, defineLogs, defineWhy, defineCache];
+  const running = [defineRun, defineAgent, defineResume, defineRuns, defineShow, defineLogs, defineWhy, defineCache];
   const writing = [
     defineValidate,
     defineAgents,

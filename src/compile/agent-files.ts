@@ -1,7 +1,8 @@
 import { closeSync, readdirSync, readSync } from "node:fs";
-import { join, relative, resolve, sep } from "node:path";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { openRegular } from "../source/open.ts";
-import { dialectOf, foreignFolders, foreignStem } from "./dialects/index.ts";
+import { dialectOf, foreignFolders, foreignStem, userFolders } from "./dialects/index.ts";
+import { agentNamesIn, opencodeConfigs, userConfigs } from "./opencode-config.ts";
 
 export const agentEndings: readonly string[] = [".yaml", ".yml", ".md"];
 
@@ -22,8 +23,12 @@ export function isFileName(name: string): boolean {
  * file is called.
  */
 export function declaredAs(name: string, folder: string, workspace: string): string | undefined {
-  for (const place of foreignPlaces(folder, workspace)) {
-    if (place.includes(`${sep}.opencode${sep}`)) continue;
+  return declaredIn(foreignPlaces(folder, workspace), name);
+}
+
+function declaredIn(places: readonly string[], name: string): string | undefined {
+  for (const place of places) {
+    if (place.includes(`opencode${sep}`)) continue;
     const found = markdownIn(place).find((path) => declaredName(path) === name);
     if (found !== undefined) return found;
   }
@@ -43,14 +48,50 @@ export function agentFiles(folder: string, workspace: string): FoundAgent[] {
       .filter(({ name }) => agentEndings.some((ending) => name.endsWith(ending)))
       .map(({ name }) => ({ name: name.replace(/\.(?:yaml|yml|md)$/, ""), path: join(place, name) })),
   );
-  const foreign = foreignPlaces(folder, workspace)
-    .flatMap(markdownIn)
-    .map((path) => {
-      const slashed = path.split(sep).join("/");
-      const declared = dialectOf(slashed) === "opencode" ? undefined : declaredName(path);
-      return { name: declared ?? foreignStem(slashed), path };
-    });
-  return [...own.sort(byName), ...foreign.sort(byName)];
+  const foreign = foundIn(foreignPlaces(folder, workspace));
+  return [...own.sort(byName), ...foreign, ...inConfigs(opencodeConfigs(folder, workspace))];
+}
+
+function foundIn(places: readonly string[]): FoundAgent[] {
+  const found = places.flatMap(markdownIn).map((path) => {
+    const slashed = path.split(sep).join("/");
+    const declared = dialectOf(slashed) === "opencode" ? undefined : declaredName(path);
+    return { name: declared ?? foreignStem(slashed), path };
+  });
+  return found.sort(byName);
+}
+
+function inConfigs(paths: readonly string[]): FoundAgent[] {
+  return paths.flatMap((path) => agentNamesIn(path).map((name) => ({ name, path: `${path}#${name}` })));
+}
+
+/** Where a user's own agents may lie, for all projects; they are looked for behind everything else. */
+export function userAgentPlaces(home: string | undefined, name: string): string[][] {
+  // A name that leaves the folder would make any note of theirs an agent of somebody's workflow.
+  if (isAbsolute(name) || name.split("/").includes("..")) return [];
+  return userPlaces(home).map((place) => [resolve(place, `${name}.md`)]);
+}
+
+/** As {@link declaredAs}, among a user's own. */
+export function declaredByUser(name: string, home: string | undefined): string | undefined {
+  return declaredIn(userPlaces(home), name);
+}
+
+/** Every agent that a user has for all projects, the one that wins first. */
+export function userAgentFiles(home: string | undefined): FoundAgent[] {
+  return [...foundIn(userPlaces(home)), ...inConfigs(userConfigs(home))];
+}
+
+/** The names of the agents that come with flow; `folder` is theirs. */
+export function builtInAgents(folder: string): string[] {
+  return entriesOf(folder)
+    .flatMap(({ name }) => (name.endsWith(".md") ? [name.slice(0, -".md".length)] : []))
+    .sort();
+}
+
+/** Undefined where flow has no agent of that name. */
+export function builtInPath(folder: string, name: string): string | undefined {
+  return builtInAgents(folder).includes(name) ? join(folder, `${name}.md`) : undefined;
 }
 
 function byName(a: FoundAgent, b: FoundAgent): number {
@@ -63,6 +104,10 @@ function ownFolders(folder: string, workspace: string): string[] {
 
 function foreignPlaces(folder: string, workspace: string): string[] {
   return [...new Set([folder, workspace].flatMap((place) => foreignFolders.map((name) => resolve(place, name))))];
+}
+
+function userPlaces(home: string | undefined): string[] {
+  return home === undefined ? [] : userFolders.map((name) => resolve(home, name));
 }
 
 const deepest = 4;

@@ -1,23 +1,20 @@
-import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
-import { nearest } from "../model/names.ts";
+import type { Diagnostic, SourceTexts, Span } from "../model/diagnostic.ts";
 import type { Plan } from "../model/plan.ts";
 import { entry, type MapNode } from "../source/document.ts";
-import { visit as findCredentials } from "./checks/credentials.ts";
 import type { ModelProblem, RuleProblems, SkillProblems, ToolParameters } from "./checks/check.ts";
 import { checks } from "./checks/index.ts";
 import { checkCycles } from "./graph.ts";
 import { agentsOf, type LinkedWorkflow, stepsOf } from "./linked.ts";
 import { linkScope } from "./link.ts";
-import { type AgentFile, type Library, load } from "./load.ts";
-import { type Translated, translate, type Vocabulary } from "./dialects/index.ts";
+import { type AgentLinks, createAgentLinks, type MemberLink } from "./link-agents.ts";
+import { type Library, load } from "./load.ts";
+import { translate, type Vocabulary } from "./dialects/index.ts";
 import { type CompileDefaults, withDefaults } from "./defaults.ts";
 import { createPlan } from "./plan.ts";
-import type { ProjectServers } from "./project-servers.ts";
-import { readAgent } from "./read/agent.ts";
 import { asMap } from "./read/nodes.ts";
 import { readWorkflow } from "./read/workflow.ts";
-import { createReport, didYouMean, oneOf, type Report } from "./report.ts";
-import { serversOf, type ServerUse } from "./servers.ts";
+import { createReport, type Report } from "./report.ts";
+import { serversOf, type ServersAround, type ServerUse } from "./servers.ts";
 import type { AgentShape, StepShape, Word, WorkflowShape } from "./shape.ts";
 import { createTypes, type Types } from "./types.ts";
 
@@ -29,6 +26,8 @@ export interface CompileOptions {
   readonly cwd: string;
   /** Absolute path of the folder that holds the project: where `agents/` is found and paths in the plan begin. */
   readonly workspace: string;
+  /** Absolute path of the user's home folder, where other programs keep agents for all projects. */
+  readonly home?: string;
   /** Every tool of the language by name: whether this version has it. */
   readonly tools: ReadonlyMap<string, boolean>;
   /** JSON Schema of the arguments of a tool that this version has. */
@@ -37,7 +36,11 @@ export interface CompileOptions {
   readonly modelProblem: ModelProblem;
   /** What names in agent files of other programs mean. */
   readonly foreign: Omit<Vocabulary, "tools">;
+  /** Absolute path of the folder of the agents that come with flow. */
+  readonly builtIns: string;
   readonly defaults?: CompileDefaults;
+  /** The workflow is nobody's, made to ask about an agent: its secrets count as declared, and it may be a step's. */
+  readonly asksAbout?: boolean;
   readonly skillProblems: SkillProblems;
 }
 
@@ -47,6 +50,8 @@ export interface Compilation {
   readonly plan?: Plan;
   /** Steps of the workflow itself, without those in groups; absent when there are errors. */
   readonly steps?: number;
+  /** Where it declares its inputs, or else its beginning; absent when there are errors. */
+  readonly inputsAt?: Span;
   /** Every agent it defines or runs, as it was read; absent when there are errors. */
   readonly agents?: () => readonly AgentShape[];
   readonly diagnostics: readonly Diagnostic[];
@@ -57,11 +62,16 @@ export interface Compilation {
 export async function compile(options: CompileOptions): Promise<Compilation> {
   const problems = createReport();
   const sources = new Map<string, string>();
-  const library = await load({ ...options, problems, texts: sources });
-  const foreign = library && (await translateAll(library, options, problems.report));
-  const linked = library && foreign && link(library, { foreign, defaults: options.defaults }, problems.report);
+  const vocabulary = { ...options.foreign, tools: options.tools };
+  const library = await load({
+    ...options,
+    problems,
+    texts: sources,
+    translate: (file) => translate(file, vocabulary, problems.report),
+  });
+  const linked = library && link(library, options.defaults, problems.report);
   if (linked) await checkAll(linked, options, problems);
-  const diagnostics = problems.sorted();
+  const diagnostics = problems.sorted().filter(({ code }) => !(options.asksAbout && code === "FLOW8005"));
   const failed = diagnostics.some((problem) => problem.severity === "error");
   const root = library && linked?.get(library.root);
   if (failed || !library || !linked || !root) return { diagnostics, sources };
@@ -71,28 +81,26 @@ export async function compile(options: CompileOptions): Promise<Compilation> {
       return (plan ??= createPlan(root, linked, library));
     },
     steps: root.scope.shape.steps.length,
+    inputsAt: inputsAt(root.shape),
     agents: () => [...linked.values()].flatMap((workflow) => [...agentsOf(workflow)]),
     diagnostics,
     sources,
   };
 }
 
-/** Agents of other programs in our own keys, by the key of their files. */
-type Foreign = ReadonlyMap<string, Translated | undefined>;
-
-async function translateAll(library: Library, options: CompileOptions, report: Report): Promise<Foreign> {
-  const found = new Map<string, Translated | undefined>();
-  const vocabulary = { ...options.foreign, tools: options.tools };
-  for (const { agents } of library.workflows.values()) {
-    for (const { key, document, dialect } of agents.values())
-      if (dialect && !found.has(key)) found.set(key, await translate({ key, document, dialect }, vocabulary, report));
-  }
-  return found;
+function inputsAt({ node }: WorkflowShape): Span {
+  const { file } = node.at;
+  return entry(node, "inputs")?.keyAt ?? { file, line: 1, column: 1, endLine: 1, endColumn: 2 };
 }
 
 /** Reads every workflow of the library and resolves its names. */
-function link(library: Library, { foreign, defaults }: LinkSource, report: Report): Map<string, LinkedWorkflow> {
-  const linking: Linking = { agentShapes: { shapes: new Map(), foreign }, project: library.servers, report };
+function link(
+  library: Library,
+  defaults: CompileDefaults | undefined,
+  report: Report,
+): ReadonlyMap<string, LinkedWorkflow> {
+  const servers: ServersAround = { configured: defaults?.servers, project: library.servers };
+  const linking: Linking = { links: createAgentLinks(report, (name) => defaults?.disabled(name)), servers, report };
   const drafts = new Map<string, Draft>();
   for (const [key, file] of library.workflows) {
     const shape = readWorkflow(file, report);
@@ -111,93 +119,52 @@ function link(library: Library, { foreign, defaults }: LinkSource, report: Repor
   return drafts;
 }
 
-interface LinkSource {
-  readonly foreign: Foreign;
-  readonly defaults: CompileDefaults | undefined;
-}
-
 /** A workflow whose sub-workflows are still being filled in. */
 interface Draft extends LinkedWorkflow {
   readonly workflows: Map<StepShape, LinkedWorkflow>;
   readonly undoWorkflows: Map<StepShape, LinkedWorkflow>;
 }
 
-/** Agents of files, each read once. */
-interface KnownAgents {
-  readonly shapes: Map<string, AgentShape | undefined>;
-  readonly foreign: Foreign;
-}
-
 interface Linking {
-  readonly agentShapes: KnownAgents;
-  readonly project: ProjectServers | undefined;
+  readonly links: AgentLinks;
+  readonly servers: ServersAround;
   readonly report: Report;
 }
 
-function linkWorkflow(shape: WorkflowShape, { agentShapes, project, report }: Linking): Draft {
+function linkWorkflow(shape: WorkflowShape, { links, servers: around, report }: Linking): Draft {
   const scope = linkScope(shape.scope, report);
   const servers = new Map<MapNode, readonly ServerUse[]>();
   const agents = new Map<StepShape, AgentShape>();
   const undoAgents = new Map<StepShape, AgentShape>();
+  const teams = new Map<StepShape, readonly MemberLink[]>();
   for (const { step } of stepsOf(scope)) {
-    const agent = agentOf({ link: step.agent, shape, agentShapes, report });
-    const undoAgent = agentOf({ link: step.undoAgent, shape, agentShapes, report });
+    const agent = links.of(step.agent, shape);
+    const undoAgent = links.of(step.undoAgent, shape);
+    const team = links.team(step, shape);
+    if (team.length > 0) teams.set(step, team);
     if (agent) agents.set(step, agent);
     if (undoAgent) undoAgents.set(step, undoAgent);
     const undo = asMap(entry(step.node, "undo")?.value);
-    const around = { workflow: shape, project, report };
-    servers.set(step.node, serversOf({ owner: step.node, agent, ...around }));
-    if (undo) servers.set(undo, serversOf({ owner: undo, agent: undoAgent, ...around }));
+    const question = { workflow: shape, around, report };
+    servers.set(step.node, serversOf({ owner: step.node, agent, ...question }));
+    if (undo) servers.set(undo, serversOf({ owner: undo, agent: undoAgent, ...question }));
   }
-  return { shape, scope, agents, undoAgents, servers, workflows: new Map(), undoWorkflows: new Map() };
-}
-
-interface AgentQuestion {
-  readonly link: StepShape["agent"];
-  readonly shape: WorkflowShape;
-  readonly agentShapes: KnownAgents;
-  readonly report: Report;
-}
-
-function agentOf({ link: named, shape, agentShapes, report }: AgentQuestion): AgentShape | undefined {
-  if (!named) return undefined;
-  if ("inline" in named) return named.inline;
-  const { text, at } = named.name;
-  const inline = shape.agents.get(text);
-  if (inline) return inline;
-  const file = shape.file.agents.get(text);
-  if (file) return readOnce(file, agentShapes, report);
-  if (!text.includes("${{") && !shape.file.refusedAgents.has(text)) {
-    const places = `neither in this file's \`agents\`, nor as ${text}.yaml or ${text}.md in an \`agents\` folder, nor in one of another program`;
-    report("FLOW6001", at, `there is no agent \`${text}\`: ${places}`, () =>
-      agentMeant(text, [...shape.agents.keys(), ...shape.file.agentsNearby()]),
-    );
-  }
-  return undefined;
-}
-
-function agentMeant(text: string, known: readonly string[]): ReturnType<typeof didYouMean> {
-  const near = nearest(text, known);
-  if (near !== undefined || known.length === 0) return didYouMean(near);
-  return { suggestion: `known here: ${oneOf(known)}` };
-}
-
-function readOnce(file: AgentFile, { shapes, foreign }: KnownAgents, report: Report): AgentShape | undefined {
-  if (shapes.has(file.key)) return shapes.get(file.key);
-  const { key, stem: name, document, body, dialect } = file;
-  const translated = foreign.get(key);
-  const source = { key, name, document, ...(body && { body }) };
-  const isReadable = dialect === undefined || translated !== undefined;
-  const shape = isReadable
-    ? readAgent(
-        { ...source, node: translated?.node ?? document.root, ...(translated && { foreign: translated }) },
-        report,
-      )
-    : undefined;
-  shapes.set(key, shape);
-  findCredentials(document, document.root, report);
-  if (body) findCredentials(document, body, report);
-  return shape;
+  const led = [...teams.values()].flat().map((link) => link.shape);
+  const crews = links.crews([...agents.values(), ...undoAgents.values(), ...shape.agents.values(), ...led], shape);
+  const spawned = [...crews.values()].flatMap(({ subagents, members }) => [...subagents, ...members]);
+  for (const agent of new Set([...spawned.map((link) => link.shape), ...led]))
+    servers.set(agent.node, serversOf({ owner: agent.node, agent, workflow: shape, around, report }));
+  return {
+    shape,
+    scope,
+    agents,
+    undoAgents,
+    crews,
+    teams,
+    servers,
+    workflows: new Map(),
+    undoWorkflows: new Map(),
+  };
 }
 
 async function checkAll(

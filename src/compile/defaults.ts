@@ -1,5 +1,6 @@
 import type { Span } from "../model/diagnostic.ts";
 import type { Limits, Template } from "../model/plan.ts";
+import type { ServerShape } from "./server-shape.ts";
 import type { WorkflowShape } from "./shape.ts";
 
 /** What a configuration says for all workflows. */
@@ -10,6 +11,13 @@ export interface CompileDefaults {
   readonly limits: Limits;
   /** Where it says that nobody may use an agent of that name. */
   readonly disabled: (name: string) => Span | undefined;
+  readonly servers: ConfiguredServers;
+}
+
+/** MCP servers of configurations, by name: those that go before the project's `.mcp.json`, and those behind it. */
+export interface ConfiguredServers {
+  readonly before: ReadonlyMap<string, ServerShape>;
+  readonly behind: ReadonlyMap<string, ServerShape>;
 }
 
 /** What a workflow says goes before the configuration; a run has the limits of its root. */

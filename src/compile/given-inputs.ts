@@ -14,22 +14,24 @@ export interface Given {
   readonly values: JsonObject;
 }
 
-/** The values of a workflow's inputs with defaults filled in; or everything that is missing, unknown or wrong. */
+/**
+ * The values of a workflow's inputs with defaults filled in; or everything that is missing, unknown or wrong. What was not
+ * declared is told at `at`.
+ */
 export async function readGivenInputs(
   inputs: readonly Input[],
   given: Given,
-  file: string,
+  at: Span,
 ): Promise<Result<JsonObject, readonly Diagnostic[]>> {
   const { report, sorted } = createReport();
-  const start: Span = { file, line: 1, column: 1, endLine: 1, endColumn: 2 };
   const found = new Map<string, Json>();
   for (const [name, value] of Object.entries(given.values)) {
-    const input = declared(inputs, name, start, report);
+    const input = declared(inputs, name, at, report);
     if (input) found.set(input.name, value);
   }
   const typed = new Set<string>();
   for (const { name, text } of given.texts) {
-    const input = declared(inputs, name, start, report);
+    const input = declared(inputs, name, at, report);
     if (!input) continue;
     if (typed.has(input.name))
       report("FLOW7003", input.at, `input \`${input.name}\` was given twice`, { suggestion: "give it once" });
@@ -53,7 +55,7 @@ export async function readGivenInputs(
     : ok(Object.fromEntries(inputs.map((input) => [input.name, found.get(input.name) ?? null])));
 }
 
-function declared(inputs: readonly Input[], name: string, start: Span, report: Report): Input | undefined {
+function declared(inputs: readonly Input[], name: string, at: Span, report: Report): Input | undefined {
   const input =
     inputs.find((it) => it.name === name) ?? inputs.find((it) => it.name.toLowerCase() === name.toLowerCase());
   if (input) return input;
@@ -62,7 +64,7 @@ function declared(inputs: readonly Input[], name: string, start: Span, report: R
   const known = names.length === 0 ? "this workflow takes no inputs" : `it takes ${oneOf(names)}`;
   report(
     "FLOW7002",
-    start,
+    at,
     `there is no input ${JSON.stringify(name)}`,
     near === undefined ? { suggestion: known } : didYouMean(near),
   );

@@ -212,6 +212,7 @@ function reportUnknown(linked: LinkedScope, word: { readonly text: string; reado
     });
     return;
   }
+  if (isUnread(linked, word.text)) return;
   const names = linked.shape.steps.map((step) => step.id);
   report("FLOW3004", word.at, `there is no step \`${word.text}\``, () => didYouMean(nearest(word.text, names)));
 }
@@ -224,10 +225,18 @@ function reportUnknownReference(linked: LinkedScope, { name, at }: Outward, repo
     });
     return;
   }
+  if (isUnread(linked, name)) return;
   const names: string[] = [];
   for (let place: LinkedScope | undefined = linked; place; place = place.parent)
     names.push(...place.shape.steps.map((step) => step.id));
   report("FLOW5008", at, `there is no step \`${name}\``, () => didYouMean(nearest(name, names)));
+}
+
+/** Whether there is such a step, with a mistake of its own that has been told: one mistake, one message. */
+function isUnread(linked: LinkedScope, name: string): boolean {
+  for (let place: LinkedScope | undefined = linked; place; place = place.parent)
+    if (place.shape.unread.has(name.toLowerCase())) return true;
+  return false;
 }
 
 /** The group among a scope's steps that has a step of this name inside. */

@@ -1,12 +1,12 @@
-import { existsSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import type { Span } from "../model/diagnostic.ts";
-import { entry, type ScalarNode, type SourceDocument, type SourceNode } from "../source/document.ts";
-import { parseFrontMatter } from "../source/front-matter.ts";
+import { entry, type MapNode, type ScalarNode, type SourceDocument, type SourceNode } from "../source/document.ts";
 import { parseSource } from "../source/parse.ts";
 import { readSource } from "../source/read.ts";
-import { agentFiles, agentPlaces, declaredAs, isFileName } from "./agent-files.ts";
-import { type Dialect, dialectOf, foreignStem } from "./dialects/index.ts";
+import { agentFiles, builtInAgents, userAgentFiles } from "./agent-files.ts";
+import { type AgentFile, type AgentShelf, createAgentShelf, type NamedAgents } from "./agent-shelf.ts";
+import type { ForeignFile, Translated } from "./dialects/index.ts";
 import { type ProjectServers, projectServersFile, readProjectServers } from "./project-servers.ts";
 import { asMap, asText, entriesOf } from "./read/nodes.ts";
 import type { createReport } from "./report.ts";
@@ -39,19 +39,10 @@ export interface WorkflowFile {
   readonly agents: ReadonlyMap<string, AgentFile>;
   /** Names whose file was found and could not be read; that has been reported. */
   readonly refusedAgents: ReadonlySet<string>;
+  /** What the agents that it defines itself, and the teams of its steps, name. */
+  readonly namedAgents: ReadonlyMap<MapNode, NamedAgents>;
   /** Names of the agents whose files lie where this file's are looked for; reads those folders. */
   readonly agentsNearby: () => readonly string[];
-}
-
-export interface AgentFile {
-  readonly key: string;
-  /** The file's name without its ending: the agent's name if it gives none. */
-  readonly stem: string;
-  /** Of a file that was written for another program. */
-  readonly dialect?: Dialect;
-  readonly document: SourceDocument;
-  /** Of a Markdown file: the text below the front matter. */
-  readonly body?: ScalarNode & { readonly value: string };
 }
 
 export interface LoadOptions {
@@ -63,6 +54,10 @@ export interface LoadOptions {
   /** Receives the text of every file that was read, whole or not, by the name its spans carry. */
   readonly texts: Map<string, string>;
   readonly problems: ReturnType<typeof createReport>;
+  /** The folder of the agents that come with flow. */
+  readonly builtIns: string;
+  readonly home?: string;
+  readonly translate: (file: ForeignFile) => Promise<Translated | undefined>;
 }
 
 const closureLimit = 32 * 1024 * 1024;
@@ -101,14 +96,21 @@ export async function load(options: LoadOptions): Promise<Library | undefined> {
     const refusedAgents = new Set<string>();
     for (const { text, node } of named.agents) {
       if (agents.has(text)) continue;
-      const agent = await shelf.agent(next.folder, text, node.at);
+      const agent = await shelf.agents.find(next.folder, text, node.at);
       if (agent === "refused") refusedAgents.add(text);
       else if (agent) agents.set(text, agent);
     }
     const agentsNearby = (): string[] => [
-      ...new Set(agentFiles(next.folder, options.workspace).map(({ name }) => name)),
+      ...new Set([
+        ...agentFiles(next.folder, options.workspace).map(({ name }) => name),
+        ...builtInAgents(options.builtIns),
+        ...userAgentFiles(options.home).map(({ name }) => name),
+      ]),
     ];
-    workflows.set(next.key, { ...next, workflows: found, agents, refusedAgents, agentsNearby });
+    const namedAgents = new Map<MapNode, NamedAgents>();
+    for (const definition of named.definitions)
+      namedAgents.set(definition, await shelf.agents.namedIn(definition, next.folder, named.inline));
+    workflows.set(next.key, { ...next, workflows: found, agents, refusedAgents, namedAgents, agentsNearby });
   }
   checkNesting(root.key, calls, options);
   const servers = await projectServers(options, shelf.files);
@@ -142,11 +144,11 @@ interface Call {
 }
 
 /** Opens files, each once, and keeps count of what was read. */
-function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
+function createShelf({ problems, cwd, workspace, texts, builtIns, home, translate }: LoadOptions): {
   readonly files: ReadFile[];
   open(key: string, folder: string, bytes: Uint8Array, at: Span): Opened | undefined;
   workflow(path: string, at: Span): Promise<Opened | undefined>;
-  agent(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined>;
+  readonly agents: AgentShelf;
 } {
   const files: ReadFile[] = [];
   const opened = new Map<string, Opened | undefined>();
@@ -191,68 +193,20 @@ function createShelf({ problems, cwd, workspace, texts }: LoadOptions): {
       opened.set(key, result);
       return result;
     },
-    async agent(folder, name, at) {
-      const written = name.includes("/") || isFileName(name) ? [[resolve(folder, name)]] : [];
-      const places = isFileName(name) ? written : [...written, ...agentPlaces(folder, workspace, name)];
-      for (const paths of places) {
-        const present = await readable(paths);
-        if (present.length === 0) {
-          // Nobody reads a pipe, a folder or a closed file; to say that there is no such agent would be no help.
-          const odd = unreadable(paths);
-          if (odd === undefined) continue;
-          const read = await readSource(odd);
-          if (!read.ok)
-            problems.report(read.error.code, at, `${shown(odd, cwd)} cannot be read: ${read.error.message}`);
-          return "refused";
-        }
-        const [first, second] = present;
-        if (second)
-          problems.report(
-            "FLOW6004",
-            at,
-            `two files define \`${name}\`: ${shown(first?.path ?? "", cwd)} and ${shown(second.path, cwd)}`,
-            { suggestion: "keep one of them" },
-          );
-        if (first) return openAgent(first.path, first.bytes, at);
-      }
-      const declared = isFileName(name) ? undefined : declaredAs(name, folder, workspace);
-      const bytes = declared === undefined ? undefined : await readSource(declared);
-      return declared !== undefined && bytes?.ok === true ? openAgent(declared, bytes.value, at) : undefined;
-    },
+    agents: createAgentShelf({
+      workspace,
+      builtIns,
+      home,
+      problems,
+      translate,
+      shown: (path) => shown(path, cwd),
+      keyOf: (path) => keyOf(path, workspace),
+      keep({ key, shown: file, bytes, at }) {
+        keep(key, bytes, at);
+        texts.set(file, new TextDecoder().decode(bytes));
+      },
+    }),
   };
-
-  function openAgent(path: string, bytes: Uint8Array, at: Span): AgentFile | "refused" {
-    const key = keyOf(path, workspace);
-    const file = shown(path, cwd);
-    const slashed = path.split(sep).join("/");
-    const dialect = dialectOf(slashed);
-    const stem = dialect ? foreignStem(slashed) : (slashed.split("/").at(-1) ?? "").replace(/\.(yaml|yml|md)$/, "");
-    if (!texts.has(file)) keep(key, bytes, at);
-    texts.set(file, new TextDecoder().decode(bytes));
-    if (!path.endsWith(".md")) {
-      const document = parseSource(bytes, file);
-      if (document.ok) return { key, stem, document: document.value };
-      problems.add(document.error);
-      return "refused";
-    }
-    const parsed = parseFrontMatter(bytes, file);
-    if (!parsed.ok) {
-      problems.add(parsed.error);
-      return "refused";
-    }
-    problems.add(parsed.value.warnings);
-    const body = asText(parsed.value.body);
-    return { key, stem, document: parsed.value.document, ...(body && { body }), ...(dialect && { dialect }) };
-  }
-}
-
-async function readable(paths: readonly string[]): Promise<{ path: string; bytes: Uint8Array }[]> {
-  const found: { path: string; bytes: Uint8Array }[] = [];
-  for (const path of paths) {
-    const bytes = await readSource(path);
-    if (bytes.ok) found.push({ path, bytes: bytes.value });
-  }
-  return found;
 }
 
 interface NamedNode {
@@ -260,19 +214,34 @@ interface NamedNode {
   readonly node: ScalarNode;
 }
 
+interface Named {
+  readonly workflows: NamedNode[];
+  readonly agents: NamedNode[];
+  /** The agents it defines, and the steps: what else names agents. */
+  readonly definitions: MapNode[];
+  /** Names of the agents it defines for all of it. */
+  readonly inline: ReadonlySet<string>;
+}
+
 /** The sub-workflows and agents a file names, at every depth. */
-function namedIn(document: SourceDocument): { workflows: NamedNode[]; agents: NamedNode[] } {
-  const named = { workflows: new Array<NamedNode>(), agents: new Array<NamedNode>() };
+function namedIn(document: SourceDocument): Named {
   const root = asMap(document.root);
-  const inline = new Set(entriesOf(root && entry(root, "agents")?.value).map((agent) => agent.key));
+  const defined = entriesOf(root && entry(root, "agents")?.value);
+  const inline = new Set(defined.map((agent) => agent.key));
+  const definitions = defined.flatMap(({ value }) => asMap(value) ?? []);
+  const named: Named = { workflows: [], agents: [], definitions, inline };
   const visitStep = (step: SourceNode | undefined): void => {
     const map = asMap(step);
     if (!map) return;
     const workflow = asText(entry(map, "workflow")?.value);
     if (workflow && !workflow.value.includes("${{")) named.workflows.push({ text: workflow.value, node: workflow });
-    const agent = asText(entry(map, "agent")?.value);
+    const written = entry(map, "agent")?.value;
+    const agent = asText(written);
     if (agent && !inline.has(agent.value) && !agent.value.includes("${{"))
       named.agents.push({ text: agent.value, node: agent });
+    const definition = asMap(written);
+    if (definition) definitions.push(definition);
+    if (entry(map, "team")) definitions.push(map);
     visitSteps(entry(map, "steps")?.value);
     visitStep(entry(map, "undo")?.value);
   };
@@ -344,9 +313,4 @@ function keyOf(path: string, workspace: string): string {
 function shown(path: string, cwd: string): string {
   const short = relative(cwd, path);
   return short === "" || isAbsolute(short) ? path : short.split(sep).join("/");
-}
-
-/** The first path where something is that {@link readable} could not read. */
-function unreadable(paths: readonly string[]): string | undefined {
-  return paths.find((path) => existsSync(path));
 }

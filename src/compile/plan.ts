@@ -1,7 +1,9 @@
 import type { Hash } from "node:crypto";
-import type { Agent, Plan, Scope, Step, Workflow } from "../model/plan.ts";
+import type { Span } from "../model/diagnostic.ts";
+import type { Agent, Member, Named, Plan, Scope, Step, StepServers, Team, Template, Workflow } from "../model/plan.ts";
 import { entry, type MapNode } from "../source/document.ts";
 import type { LinkedScope } from "./link.ts";
+import type { AgentLink, MemberLink } from "./link-agents.ts";
 import type { LinkedWorkflow } from "./linked.ts";
 import type { Library } from "./load.ts";
 import { optional } from "./read/agent.ts";
@@ -59,15 +61,18 @@ function stepOf({ shape, scope, workflow, agents }: StepSource): Step {
     ...step.undo,
     ...withServers(
       { ...step.undo, ...withAgent(step.undo, workflow.undoAgents.get(shape), { workflow, agents }) },
-      { owner: undoNode, workflow },
+      { owner: undoNode, crew: spawnedBy(workflow.undoAgents.get(shape), workflow), workflow },
     ),
     ...(undoTarget && { scope: { workflow: undoTarget.shape.file.key } }),
   };
   return {
     ...step,
     ...withServers(
-      { ...step, ...withAgent(step, workflow.agents.get(shape), { workflow, agents }) },
-      { owner: shape.node, workflow },
+      withTeam(
+        { ...step, ...withAgent(step, workflow.agents.get(shape), { workflow, agents }) },
+        { shape, workflow, agents },
+      ),
+      { owner: shape.node, crew: crewOf(shape, workflow), workflow },
     ),
     ...(undo && { undo }),
     ...(inner && { scope: { inline: scopeOf(inner, workflow, agents) } }),
@@ -82,8 +87,7 @@ function withAgent(
   { workflow, agents }: Pick<StepSource, "workflow" | "agents">,
 ): Partial<Pick<Step, "inputs" | "body">> {
   if (step.body.kind !== "agent" || !shape || step.inputs.type !== "map") return {};
-  const key = agentKey(shape, workflow);
-  agents[key] = shape.agent;
+  const key = addAgent(shape, workflow, agents);
   const candidates = [step.body.models, shape.agent.models, workflow.shape.models];
   const models = candidates.find((list) => list.length > 0) ?? [];
   return {
@@ -95,26 +99,133 @@ function withAgent(
   };
 }
 
-/** Which MCP servers a step is given; among the inputs their definitions, for what in them is an expression. */
+/** A step's own team replaces the agent's. */
+function withTeam(
+  { body, inputs }: Pick<Step, "inputs" | "body">,
+  { shape, workflow, agents }: Omit<StepSource, "scope">,
+): Pick<Step, "inputs" | "body"> {
+  const members = workflow.teams.get(shape) ?? [];
+  if (!shape.team || members.length === 0 || body.kind !== "agent") return { body, inputs };
+  const team: Team = { members: membersOf(members, workflow, agents), parallel: shape.team.parallel };
+  return { body: { ...body, team }, inputs };
+}
+
+/** Every agent that may come to run below a step, but for its own. */
+function crewOf(shape: StepShape, workflow: LinkedWorkflow): ReadonlySet<AgentShape> {
+  const led = workflow.teams.get(shape) ?? [];
+  return new Set([
+    ...spawnedBy(workflow.agents.get(shape), workflow),
+    ...led.flatMap((link) => [link.shape, ...spawnedBy(link.shape, workflow)]),
+  ]);
+}
+
+function spawnedBy(agent: AgentShape | undefined, { crews }: LinkedWorkflow): ReadonlySet<AgentShape> {
+  const found = new Set<AgentShape>();
+  const queue = agent ? [agent] : [];
+  for (let next = queue.shift(); next; next = queue.shift()) {
+    const { subagents = [], members = [] } = crews.get(next) ?? {};
+    for (const { shape } of [...subagents, ...members]) {
+      if (!found.has(shape)) queue.push(shape);
+      found.add(shape);
+    }
+  }
+  return found;
+}
+
+interface ServersOwner {
+  readonly owner: MapNode | undefined;
+  /** Who may be spawned there. */
+  readonly crew: ReadonlySet<AgentShape>;
+  readonly workflow: LinkedWorkflow;
+}
+
+/**
+ * Which MCP servers a step, and whoever is spawned in it, is given. Among the inputs are their definitions, for what in
+ * them is an expression, and what else may be handed on.
+ */
 function withServers(
   { body, inputs }: Pick<Step, "inputs" | "body">,
-  { owner, workflow }: { readonly owner: MapNode | undefined; readonly workflow: LinkedWorkflow },
+  { owner, crew, workflow }: ServersOwner,
 ): Pick<Step, "inputs" | "body"> {
-  const uses = (owner && workflow.servers.get(owner)) ?? [];
-  if (!owner || uses.length === 0 || (body.kind !== "agent" && body.kind !== "tool") || inputs.type !== "map")
-    return { body, inputs };
-  const servers = uses.map(({ shape: { name, file, expands }, own }) => ({
+  if (!owner || (body.kind !== "agent" && body.kind !== "tool") || inputs.type !== "map") return { body, inputs };
+  const env = entriesOf(entry(owner, "env")?.value).map(({ key }) => key);
+  const own = serversAt(owner, env, workflow);
+  const vars = crew.size > 0 ? varsOf(workflow, owner.at) : [];
+  const others = [...crew].flatMap((agent) => {
+    const given = serversAt(agent.node, env, workflow);
+    return given ? [{ key: agentKey(agent, workflow), ...given }] : [];
+  });
+  if (!own && others.length === 0 && vars.length === 0) return { body, inputs };
+  const spawned = others.map(({ key, mcp }) => ({ name: key, value: mcp }));
+  const definitions = others.map((it) => ({ name: it.key, value: it.definitions }));
+  return {
+    body: {
+      ...body,
+      ...(own && { mcp: own.mcp }),
+      ...(body.kind === "agent" && others.length > 0 && { crew: spawned }),
+    },
+    inputs: {
+      type: "map",
+      entries: [
+        ...inputs.entries,
+        ...(own ? [{ name: "mcp", value: own.definitions }] : []),
+        ...(vars.length > 0 ? [{ name: "vars", value: { type: "map" as const, entries: vars } }] : []),
+        ...(others.length > 0 ? [{ name: "crew", value: { type: "map" as const, entries: definitions } }] : []),
+      ],
+    },
+  };
+}
+
+/** The workflow's constants, for an agent that may hand them on. */
+function varsOf({ shape }: LinkedWorkflow, at: Span): Named<Template>[] {
+  return shape.vars.map(({ name }) => ({ name, value: { type: "expression", source: `vars['${name}']`, at } }));
+}
+
+function serversAt(
+  owner: MapNode,
+  env: readonly string[],
+  workflow: LinkedWorkflow,
+): { readonly mcp: StepServers; readonly definitions: Template } | undefined {
+  const uses = workflow.servers.get(owner) ?? [];
+  if (uses.length === 0) return undefined;
+  const servers = uses.map(({ shape: { name, file, expands, base }, own }) => ({
     name,
     file: file.startsWith("#") ? workflow.shape.file.key + file : file,
     own,
     expands,
+    base,
   }));
-  const env = entriesOf(entry(owner, "env")?.value).map(({ key }) => key);
   const entries = uses.map(({ shape: { name, definition } }) => ({ name, value: definition }));
-  return {
-    body: { ...body, mcp: { servers, env } },
-    inputs: { type: "map", entries: [...inputs.entries, { name: "mcp", value: { type: "map", entries } }] },
+  return { mcp: { servers, env }, definitions: { type: "map", entries } };
+}
+
+/** The agent with all that it may spawn or lead, and its key. */
+function addAgent(shape: AgentShape, workflow: LinkedWorkflow, agents: { [key: string]: Agent }): string {
+  const key = agentKey(shape, workflow);
+  if (Object.hasOwn(agents, key)) return key;
+  agents[key] = shape.agent;
+  const { subagents = [], members = [] } = workflow.crews.get(shape) ?? {};
+  const named = (links: readonly AgentLink[]): Named<string>[] =>
+    links.map(({ name, shape: other }) => ({ name: name.text, value: addAgent(other, workflow, agents) }));
+  agents[key] = {
+    ...shape.agent,
+    ...(subagents.length > 0 && { subagents: named(subagents) }),
+    ...(shape.team &&
+      members.length > 0 && { team: { members: membersOf(members, workflow, agents), parallel: shape.team.parallel } }),
   };
+  return key;
+}
+
+function membersOf(
+  members: readonly MemberLink[],
+  workflow: LinkedWorkflow,
+  agents: { [key: string]: Agent },
+): Member[] {
+  return members.map(({ shape, member }) => ({
+    name: member.name.text,
+    key: addAgent(shape, workflow, agents),
+    ...member.terms,
+  }));
 }
 
 /** An inline agent's key begins with `#` and belongs to its file. */

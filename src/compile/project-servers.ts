@@ -85,7 +85,8 @@ const types: { readonly [written: string]: string } = {
   streamableHttp: "http",
   sse: "sse",
 };
-const settings = ["type", "command", "args", "env", "cwd", "url", "headers"];
+const settings = ["type", "command", "args", "env", "cwd", "url", "headers", "sandbox"];
+const sandboxes = ["auto", "on", "off"];
 
 function shapeOf(name: string, node: SourceNode, report: Report): ServerShape | undefined {
   const map = asMap(node);
@@ -110,7 +111,14 @@ function shapeOf(name: string, node: SourceNode, report: Report): ServerShape | 
     ...kept.map(({ key, value }) => [key, toJson(value)] as const),
     ...(type === undefined ? [] : [["type", type] as const]),
   ]);
-  return { name, file: projectServersFile, definition: { type: "data", json }, expands: true };
+  return {
+    name,
+    file: projectServersFile,
+    definition: { type: "data", json },
+    expands: true,
+    base: "workspace",
+    secrets: [],
+  };
 }
 
 function* shapeProblems(map: MapNode): Generator<Pick<Diagnostic, "code" | "at" | "message">> {
@@ -132,6 +140,9 @@ function* shapeProblems(map: MapNode): Generator<Pick<Diagnostic, "code" | "at" 
       at: type.at,
       message: `\`type: ${typeText}\` does not go with \`${command ? "command" : "url"}\``,
     };
+  const sandbox = get("sandbox");
+  if (sandbox && !sandboxes.includes(asText(sandbox)?.value ?? ""))
+    yield { code: "FLOW2004", at: sandbox.at, message: `\`sandbox\` must be ${oneOf(sandboxes)}` };
   const args = get("args");
   if (args && args.kind !== "list") yield { code: "FLOW2001", at: args.at, message: "`args` must be a list of texts" };
   for (const arg of args?.kind === "list" ? itemsOf(args) : [])

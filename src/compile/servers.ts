@@ -1,5 +1,6 @@
 import { nearest } from "../model/names.ts";
 import { entry, type MapNode } from "../source/document.ts";
+import type { ConfiguredServers } from "./defaults.ts";
 import type { ProjectServers } from "./project-servers.ts";
 import { asText, itemsOf } from "./read/nodes.ts";
 import { didYouMean, oneOf, type Report } from "./report.ts";
@@ -18,22 +19,59 @@ export interface ServersQuestion {
   readonly owner: MapNode;
   readonly agent: AgentShape | undefined;
   readonly workflow: WorkflowShape;
-  readonly project: ProjectServers | undefined;
+  readonly around: ServersAround;
   readonly report: Report;
+}
+
+/** What is known to every workflow: of the configurations, and the project's `.mcp.json`. */
+export interface ServersAround {
+  readonly configured: ConfiguredServers | undefined;
+  readonly project: ProjectServers | undefined;
 }
 
 /** The servers a step needs: those its agent names or defines, and those whose tools it names. */
 export function serversOf(question: ServersQuestion): readonly ServerUse[] {
-  const { agent, workflow, project, report } = question;
+  const { agent, workflow, around, report } = question;
   const uses = new Map<string, ServerUse>();
   for (const word of namedServers(question)) {
     if (uses.has(word.text)) continue;
     const own = agent?.servers.own.get(word.text);
-    const shape = own ?? workflow.servers.get(word.text) ?? project?.find(word.text);
-    if (shape === undefined) reportUnknown(word, [...workflow.servers.keys(), ...(project?.names ?? [])], report);
-    else if (shape !== "broken") uses.set(word.text, { shape, own: own !== undefined });
+    const near = own ?? workflow.servers.get(word.text);
+    const shape = near ?? serverAround(word.text, around);
+    if (shape === undefined) reportUnknown(word, [...workflow.servers.keys(), ...namesAround(around)], report);
+    else if (shape !== "broken") {
+      uses.set(word.text, { shape, own: own !== undefined });
+      if (near === undefined) checkSecrets(word, shape, { workflow, report });
+    }
   }
   return [...uses.values()];
+}
+
+/** The nearest definition of a name that no workflow defines itself. */
+function serverAround(name: string, { configured, project }: ServersAround): ServerShape | "broken" | undefined {
+  return configured?.before.get(name) ?? project?.find(name) ?? configured?.behind.get(name);
+}
+
+function namesAround({ configured, project }: ServersAround): readonly string[] {
+  return [...(configured?.before.keys() ?? []), ...(project?.names ?? []), ...(configured?.behind.keys() ?? [])];
+}
+
+/** A configuration reads secrets; that a workflow uses them is for the workflow to say. */
+function checkSecrets(
+  { text, at }: Word,
+  { file, secrets }: ServerShape,
+  { workflow, report }: Pick<ServersQuestion, "workflow" | "report">,
+): void {
+  const declared = new Set(workflow.secrets.map((secret) => secret.text.toLowerCase()));
+  for (const secret of secrets.filter((name) => !declared.has(name.toLowerCase())))
+    report(
+      "FLOW8005",
+      at,
+      `the MCP server \`${text}\` of ${file} reads the secret \`${secret}\`, which is not declared here`,
+      {
+        suggestion: `declare it: \`secrets: [${secret}]\``,
+      },
+    );
 }
 
 /** What a step, or an `undo`, names as servers, whether they are there or not. */
@@ -60,7 +98,7 @@ function serverOfTool({ text, at }: Word): Word[] {
 }
 
 function reportUnknown({ text, at }: Word, known: readonly string[], report: Report): void {
-  const message = `there is no MCP server \`${text}\`: neither in this file's \`mcp\`, nor in the project's \`.mcp.json\``;
+  const message = `there is no MCP server \`${text}\`: neither in this file's \`mcp\`, nor in a configuration's, nor in the project's \`.mcp.json\``;
   report("FLOW6012", at, message, () => {
     const near = nearest(text, known);
     if (near !== undefined) return didYouMean(near);

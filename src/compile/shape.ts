@@ -1,7 +1,7 @@
 import type { Reference } from "../expr/inspect.ts";
 import type { ParsedExpression } from "../expr/parse.ts";
 import type { Span } from "../model/diagnostic.ts";
-import type { Agent, Data, Input, Limits, Named, RuleData, Step, Template } from "../model/plan.ts";
+import type { Agent, Data, Input, Limits, Member, Named, RuleData, Step, Template } from "../model/plan.ts";
 import type { MapNode } from "../source/document.ts";
 import type { Translated } from "./dialects/index.ts";
 import type { WorkflowFile } from "./load.ts";
@@ -34,6 +34,8 @@ export interface WorkflowShape {
 
 export interface ScopeShape {
   readonly steps: readonly StepShape[];
+  /** Ids, in lower case, of steps that could not be read; why has been reported. */
+  readonly unread: ReadonlySet<string>;
   readonly edges: readonly EdgeShape[];
   /** The scope's own outputs: a workflow's or a group's. */
   readonly outputs: readonly NamedAt[];
@@ -58,6 +60,8 @@ export interface StepShape {
   /** The agent of the step is named by this text or defined right here. */
   readonly agent?: { readonly name: Word } | { readonly inline: AgentShape };
   readonly workflow?: Word;
+  /** Replaces the team of its agent. */
+  readonly team?: TeamShape;
   /** The same of the step's `undo`. */
   readonly undoAgent?: StepShape["agent"];
   readonly undoWorkflow?: Word;
@@ -80,11 +84,29 @@ export interface AgentShape {
   readonly node: MapNode;
   readonly uses: readonly Use[];
   readonly disabled: boolean;
+  readonly hidden: boolean;
   readonly tools: readonly Word[];
+  /** Whom it may spawn; `*` is whoever can be found. */
+  readonly subagents: readonly Word[];
+  readonly team?: TeamShape;
   /** MCP servers: those it names, and those it defines. */
   readonly servers: { readonly names: readonly Word[]; readonly own: ReadonlyMap<string, ServerShape> };
   /** Of a file that was written for another program: what its fields became. */
   readonly foreign?: Translated;
+}
+
+/** The members of a team, and how many of them work at once. */
+export interface TeamShape {
+  readonly members: readonly MemberShape[];
+  readonly parallel: number;
+  readonly at: Span;
+}
+
+/** One that works for a lead: what the team calls it, its agent, and its terms. */
+export interface MemberShape {
+  readonly name: Word;
+  readonly agent: Word;
+  readonly terms: Omit<Member, "name" | "key">;
 }
 
 /** A word of the file with its place. */

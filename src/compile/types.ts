@@ -189,11 +189,13 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
     switch (body.kind) {
       case "agent": {
         const output = body.output ?? workflow.agents.get(step)?.agent.output;
-        return output ? ofSchema(output.json) : objectOf([["text", text]]);
+        if (!output) return objectOf([["text", text], ...changesOf(step)]);
+        const own = ofSchema(output.json);
+        return step.step.isolation === undefined ? own : objectOf([...changesOf(step), ...propertiesOf(output)], own);
       }
       case "run":
         // A script may write any output.
-        return objectOf([...streams, ...propertiesOf(body.output)], nothing);
+        return objectOf([...streams, ...changesOf(step), ...propertiesOf(body.output)], nothing);
       case "tool":
         return body.output ? ofSchema(body.output.json) : nothing;
       case "workflow":
@@ -217,10 +219,11 @@ export function createTypes(workflow: LinkedWorkflow, subTypes: (workflow: Linke
           ["turns", integer],
           ["usage", nothing],
           ["cost", nothing],
+          ...changesOf(step),
         ]);
       }
       case "run":
-        return objectOf(streams);
+        return objectOf([...streams, ...changesOf(step)]);
       case "tool":
         return objectOf([
           ["text", text],
@@ -293,6 +296,15 @@ function stepOf(outputs: Known): Known {
     ["error", failure],
     ["skipReason", text],
   ]);
+}
+
+/** What a step that works in a worktree of its own gives beside. */
+function changesOf({ step }: StepShape): readonly (readonly [string, Known])[] {
+  if (step.isolation === undefined) return [];
+  return [
+    ["patch", ofSchema({ type: ["string", "null"] })],
+    ["files", { kind: "list", items: text }],
+  ];
 }
 
 const streams: readonly (readonly [string, Known])[] = [

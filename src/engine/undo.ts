@@ -29,7 +29,8 @@ async function undoOne(engine: Engine, { step, path, sight, outputs }: Done, sig
   if (!isJsonObject(inputs.value)) throw new Error(`the inputs of the undo of ${path} are not a map`);
   const given = inputs.value;
   const { kind, body, scope } = undo;
-  const { if: _if, outputs: _outputs, undo: _undo, scope: _scope, ...rest } = step;
+  // What a worktree gave is in the workspace by now, and is taken back there.
+  const { if: _if, outputs: _outputs, undo: _undo, scope: _scope, isolation: _isolation, ...rest } = step;
   const acting = { ...rest, kind, body, inputs: undo.inputs, ...(scope !== undefined && { scope }) };
   const run = (inner: AbortSignal): BodyResult | Promise<BodyResult> => {
     const attempt = {

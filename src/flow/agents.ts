@@ -1,10 +1,11 @@
 import { relative } from "node:path";
-import { agentFiles } from "../compile/agent-files.ts";
+import { agentFiles, userAgentFiles } from "../compile/agent-files.ts";
 import { dialectOf } from "../compile/dialects/index.ts";
 import { booleanOf } from "../compile/read/nodes.ts";
 import { workspaceOf } from "../runlog/runs.ts";
 import { entry } from "../source/document.ts";
 import { check } from "./check.ts";
+import { homeOf } from "./config-files.ts";
 import { sourceOf } from "./permit.ts";
 
 export interface AgentsRequest {
@@ -36,7 +37,8 @@ export interface AgentList {
 /** The agents a workflow in `cwd` can name, each under the file that wins. */
 export async function listAgents({ cwd = process.cwd(), env = process.env }: AgentsRequest): Promise<AgentList> {
   const rows = new Map<string, AgentRow>();
-  for (const { name, path } of agentFiles(cwd, workspaceOf(cwd))) {
+  const found = [...agentFiles(cwd, workspaceOf(cwd)), ...userAgentFiles(homeOf(env))];
+  for (const { name, path } of found) {
     if (rows.has(name)) continue;
     const { agents, diagnostics } = await check({ ...sourceOf(name), cwd, env });
     const shape = agents?.()[0];

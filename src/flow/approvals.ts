@@ -3,20 +3,22 @@ import type { GivenAnswer } from "../model/event.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { nearest } from "../model/names.ts";
 import type { Plan } from "../model/plan.ts";
+import type { Answer } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Approvals } from "../steps/approvals.ts";
 import { fieldsOf, fitForm, readField } from "../steps/form.ts";
 import type { PastRun } from "./resume.ts";
 import { stepAt } from "./set-outputs.ts";
 
-/** Answers to approvals, as they were typed. */
+/** Answers to approvals: as they were typed, and by their paths. */
 export interface Answers {
   readonly approve: readonly string[];
   readonly deny: readonly string[];
   /** `field=value` for every approval whose form has the field, or `PATH.field=value` for one. */
   readonly form: readonly string[];
-  /** Goes with every answer. */
+  /** Goes with every answer that was typed. */
   readonly comment: string;
+  readonly byPath: { readonly [path: string]: Answer };
   readonly by: () => string;
 }
 
@@ -34,6 +36,32 @@ export function readUpFront(plan: Plan, answers: Answers): Promise<Result<readon
 type FormAt = (path: string) => Result<Json | undefined, string>;
 
 async function readAll(answers: Answers, formAt: FormAt): Promise<Result<readonly GivenAnswer[], string>> {
+  const typed = await readTyped(answers, formAt);
+  if (!typed.ok) return typed;
+  const given = [...typed.value];
+  for (const [path, answer] of Object.entries(answers.byPath)) {
+    if (given.some(({ step }) => step === path)) return err(`\`${path}\` is answered twice`);
+    const read = await readOne(path, answer, { answers, formAt });
+    if (!read.ok) return err(`the answer to \`${path}\`: ${read.error}`);
+    given.push(read.value);
+  }
+  return ok(given);
+}
+
+async function readOne(
+  step: string,
+  { decision, comment = "", form = {}, by }: Answer,
+  { answers, formAt }: { readonly answers: Answers; readonly formAt: FormAt },
+): Promise<Result<GivenAnswer, string>> {
+  if (decision !== "approved" && decision !== "denied") return err("`decision` is `approved` or `denied`");
+  const asked = formAt(step);
+  if (!asked.ok) return asked;
+  const fitted = decision === "denied" ? ok({}) : await fitForm(asked.value, form);
+  if (!fitted.ok) return err(`its form does not fit: ${fitted.error.join("; ")}`);
+  return ok({ step, decision, by: by ?? answers.by(), comment, form: fitted.value });
+}
+
+async function readTyped(answers: Answers, formAt: FormAt): Promise<Result<readonly GivenAnswer[], string>> {
   const { comment } = answers;
   const [approve, deny] = [new Set(answers.approve), new Set(answers.deny)];
   const both = [...approve].find((path) => deny.has(path));

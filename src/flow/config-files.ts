@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import path from "node:path";
 
 export interface ConfigPlace {
@@ -15,6 +14,8 @@ export interface ConfigSource {
   readonly layer: ConfigLayer;
   /** As somebody would name it. */
   readonly shown: string;
+  /** The same on every machine. */
+  readonly name: string;
   /** Absolute; absent for a text. */
   readonly file?: string;
   readonly text?: string;
@@ -26,21 +27,39 @@ export const configName = "flow.config.yaml";
 export function configSources({ cwd, workspace, env }: ConfigPlace): readonly ConfigSource[] {
   const named = env["FLOW_CONFIG"] ?? "";
   const text = env["FLOW_CONFIG_CONTENT"] ?? "";
-  const found = (layer: ConfigLayer, file: string): ConfigSource[] =>
-    existsSync(file) ? [{ layer, file, shown: shownFrom(cwd, file) }] : [];
+  const home = userFolder(env);
+  const user = home === undefined ? undefined : path.join(home, configName);
+  const project = path.join(workspace, configName);
+  const found = (source: Omit<ConfigSource, "shown"> & { readonly file: string }): ConfigSource[] =>
+    existsSync(source.file) ? [{ ...source, shown: shownFrom(cwd, source.file) }] : [];
   return [
-    ...found("user", path.join(userFolder(env), configName)),
-    ...found("project", path.join(workspace, configName)),
-    ...(named === "" ? [] : [{ layer: "config" as const, file: path.resolve(cwd, named), shown: named }]),
-    ...(text === "" ? [] : [{ layer: "config" as const, shown: "FLOW_CONFIG_CONTENT", text }]),
+    ...(user === undefined ? [] : found({ layer: "user", file: user, name: `~/.config/flow/${configName}` })),
+    ...found({ layer: "project", file: project, name: configName }),
+    ...(named === "" ? [] : [{ ...inForce, name: "FLOW_CONFIG", file: path.resolve(cwd, named), shown: named }]),
+    ...(text === "" ? [] : [{ ...inForce, name: "FLOW_CONFIG_CONTENT", shown: "FLOW_CONFIG_CONTENT", text }]),
   ];
 }
 
-/** Where flow keeps what belongs to the user and to no project. */
-export function userFolder(env: ConfigPlace["env"]): string {
+const inForce = { layer: "config" } as const;
+
+/** Where flow keeps what belongs to the user and to no project; undefined for somebody without a home. */
+export function userFolder(env: ConfigPlace["env"]): string | undefined {
+  const folder = configFolder(env);
+  return folder === undefined ? undefined : path.join(folder, "flow");
+}
+
+/** Where programs keep what a user has configured. */
+export function configFolder(env: ConfigPlace["env"]): string | undefined {
   const written = env["XDG_CONFIG_HOME"] ?? "";
-  const home = path.isAbsolute(written) ? written : path.join(env["HOME"] ?? homedir(), ".config");
-  return path.join(home, "flow");
+  const home = homeOf(env);
+  if (path.isAbsolute(written)) return written;
+  return home === undefined ? undefined : path.join(home, ".config");
+}
+
+/** A relative home would be a place in whatever folder flow is started in, which belongs to the project. */
+export function homeOf(env: ConfigPlace["env"]): string | undefined {
+  const home = env["HOME"] ?? "";
+  return path.isAbsolute(home) ? home : undefined;
 }
 
 function shownFrom(cwd: string, file: string): string {

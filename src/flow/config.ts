@@ -1,19 +1,16 @@
 import { asMap, entriesOf as nodesOf, itemsOf, textOf } from "../compile/read/nodes.ts";
 import { readLimits } from "../compile/read/agent.ts";
 import { readPermissions } from "../compile/read/permissions.ts";
-import { reportIssues } from "../compile/read/schema.ts";
-import { createReport, type Report } from "../compile/report.ts";
-import { checkConfig } from "../jsonschema/check-config.ts";
-import type { Diagnostic, SourceTexts, Span } from "../model/diagnostic.ts";
+import type { ServerShape } from "../compile/server-shape.ts";
+import type { Span } from "../model/diagnostic.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
 import type { Limits } from "../model/plan.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Block, Profile } from "../permissions/index.ts";
-import { addressProblem, builtInCatalog, type Catalog } from "../providers/catalog.ts";
-import { entry, type MapNode, nodeAt, toJson } from "../source/document.ts";
-import { parseSource } from "../source/parse.ts";
-import { readSource } from "../source/read.ts";
+import { builtInCatalog, type Catalog } from "../providers/catalog.ts";
+import { entry, type MapNode, toJson } from "../source/document.ts";
 import { endpointOf, knownModelOf } from "./config-catalog.ts";
+import { type ConfigProblem, problemAt, readOne } from "./config-read.ts";
 import { type ConfigLayer, type ConfigPlace, configSources, type ConfigSource } from "./config-files.ts";
 
 /** What the configurations say, the stronger layer before the weaker one. */
@@ -37,6 +34,8 @@ export interface Config {
   readonly disabled: ReadonlyMap<string, Setting<true>>;
   /** Of all layers, the weakest first; all of them run. */
   readonly hooks: readonly Setting<JsonObject>[];
+  /** MCP servers that agents and steps of every workflow may name. */
+  readonly servers: ReadonlyMap<string, Setting<ServerShape>>;
 }
 
 /** A value, and who says so. */
@@ -44,11 +43,6 @@ export interface Setting<T> {
   readonly value: T;
   readonly layer: ConfigLayer;
   readonly at: Span;
-}
-
-export interface ConfigProblem {
-  readonly diagnostics: readonly Diagnostic[];
-  readonly sources: SourceTexts;
 }
 
 export const emptyConfig: Config = {
@@ -60,17 +54,18 @@ export const emptyConfig: Config = {
   limits: {},
   disabled: new Map(),
   hooks: [],
+  servers: new Map(),
 };
 
 /** Reads every configuration there is, one over the other. */
 export async function readConfig(place: ConfigPlace): Promise<Result<Config, ConfigProblem>> {
   let config = emptyConfig;
   for (const source of configSources(place)) {
-    const root = await readOne(source);
-    if (!root.ok) return root;
-    const next = over(config, root.value, source);
+    const read = await readOne(source);
+    if (!read.ok) return read;
+    const next = over(config, read.value.root, source);
     if (!next.ok) return next;
-    config = next.value;
+    config = { ...next.value, servers: serversOver(config, read.value.servers, source) };
   }
   return ok(config);
 }
@@ -101,6 +96,15 @@ function over(before: Config, root: MapNode, { layer, shown }: ConfigSource): Re
     limits: { ...before.limits, ...limitsOf(root, layer) },
     disabled: new Map([...before.disabled, ...disabledOf(root, layer)]),
   });
+}
+
+function serversOver(
+  { servers }: Config,
+  found: ReadonlyMap<string, ServerShape & { readonly at: Span }>,
+  { layer }: ConfigSource,
+): Config["servers"] {
+  const settings = [...found].map(([name, { at, ...value }]) => [name, { value, layer, at }] as const);
+  return new Map([...servers, ...settings]);
 }
 
 function aliasesOf(root: MapNode, layer: ConfigLayer): [string, Setting<string>][] {
@@ -148,69 +152,6 @@ function catalogOver(
     models = { ...models, [id]: { ...known, ...knownModelOf(given) } };
   }
   return ok({ catalog: { providers, models }, keys });
-}
-
-async function readOne({ file, text, shown }: ConfigSource): Promise<Result<MapNode, ConfigProblem>> {
-  const read = file === undefined ? ok(new TextEncoder().encode(text ?? "")) : await readSource(file);
-  if (!read.ok) {
-    const { code, message } = read.error;
-    return err({ diagnostics: [problemAt(shown, code, `cannot be read: ${message}`)], sources: new Map() });
-  }
-  const sources = new Map([[shown, new TextDecoder().decode(read.value)]]);
-  const document = parseSource(read.value, shown);
-  if (!document.ok) return err({ diagnostics: document.error, sources });
-  const root = asMap(document.value.root);
-  if (root === undefined) return err({ diagnostics: [problemAt(shown, "FLOW2005", "is no mapping of keys")], sources });
-  const problems = createReport();
-  const issues = checkConfig(toJson(root));
-  reportIssues(root, issues, problems.report);
-  readLimits(entry(root, "limits")?.value, problems.report);
-  for (const { problem, path: at } of issues) {
-    if (problem.kind !== "name") continue;
-    const what =
-      at[0] === "models" ? "a model is named `provider/name`" : "a provider is named in small letters, digits and `-`";
-    problems.report("FLOW3001", nodeAt(root, [...at, problem.key])?.keyAt ?? root.at, what);
-  }
-  await reportRules(root, problems.report);
-  for (const { value } of nodesOf(entry(root, "providers")?.value)) {
-    const address = asMap(value) && entry(asMap(value) ?? root, "base-url")?.value;
-    const unusable = address && addressProblem(textOf(address) ?? "http://x");
-    if (address && unusable !== undefined) problems.report("FLOW3001", address.at, `\`base-url\` ${unusable}`);
-  }
-  for (const { key, keyAt } of nodesOf(entry(root, "providers")?.value))
-    if (key === "scripted")
-      problems.report("FLOW3001", keyAt, `the provider \`scripted\` stands for files: ${ofScripts}`);
-  for (const { key, keyAt } of nodesOf(entry(root, "models")?.value))
-    if (key.startsWith("scripted/")) problems.report("FLOW3001", keyAt, `\`${key}\` is a file: ${ofScripts}`);
-  const diagnostics = problems.sorted();
-  return diagnostics.length > 0 ? err({ diagnostics, sources }) : ok(root);
-}
-
-/** Rules nobody can read would otherwise be missed in silence. One that never holds may speak of a workflow's own tool. */
-async function reportRules(root: MapNode, report: Report): Promise<void> {
-  const block = entry(root, "permissions")?.value;
-  if (block?.kind !== "map") return;
-  const [{ checkRules }, { canonicalToolName, languageTools }, { isSecretFile }] = await Promise.all([
-    import("../permissions/index.ts"),
-    import("../tools/names.ts"),
-    import("../tools/secret-files.ts"),
-  ]);
-  const vocabulary = { tools: [...languageTools.keys()], canonical: canonicalToolName, isSecret: isSecretFile };
-  for (const { path, message, suggestion, broken } of checkRules(
-    { layer: "project", permissions: toJson(block) },
-    vocabulary,
-  )) {
-    if (!broken) continue;
-    const at = nodeAt(block, path);
-    report("FLOW6008", at?.keyAt ?? at?.node.at ?? block.at, message, suggestion === undefined ? {} : { suggestion });
-  }
-}
-
-const ofScripts = "`price`, `window` and `max-output` of a script stand in the script itself";
-
-function problemAt(file: string, code: Diagnostic["code"], message: string): Diagnostic {
-  const at = { file, line: 1, column: 1, endLine: 1, endColumn: 1 };
-  return { code, severity: "error", message: `the configuration ${message}`, at };
 }
 
 function withoutAddress(file: string, name: string): ConfigProblem {

@@ -21,7 +21,7 @@ export interface Health {
     readonly problems: readonly Diagnostic[];
   };
   readonly providers: readonly ProviderHealth[];
-  /** The MCP servers of the project's `.mcp.json`, each of which was started. */
+  /** The MCP servers that every workflow knows, each of which was started. */
   readonly servers: readonly ServerHealth[];
 }
 
@@ -76,7 +76,10 @@ export async function examine({ cwd, env, patience = defaultPatience }: DoctorOp
         providerHealth({ name, endpoint, env, patience }),
       ),
     ),
-    servers: existsSync(join(workspace, projectServersFile)) ? await serverHealth(cwd, env) : [],
+    servers:
+      read.ok && (config.servers.size > 0 || existsSync(join(workspace, projectServersFile)))
+        ? await serverHealth(cwd, env)
+        : [],
   };
 }
 

@@ -1,40 +1,68 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import type { GivenAnswer } from "../model/event.ts";
 import { exitCodes } from "../model/outcome.ts";
 import type { Plan } from "../model/plan.ts";
 import { err, ok, type Result } from "../model/result.ts";
+import { withoutRepository } from "../process/git.ts";
+import { firstIsolated, groundProblem } from "./isolated.ts";
+import { managedIn } from "./managed.ts";
 import { openModels } from "./open-models.ts";
-import { type Conditions, type Prepared, type Refusal, type RunRequest, unavailable, usage } from "./requests.ts";
+import { repliesProblem } from "./replies.ts";
+import {
+  type Conditions,
+  type Prepared,
+  type Refusal,
+  type RunRequest,
+  unavailable,
+  usage,
+  type Watched,
+} from "./requests.ts";
 import type { RunPermissions } from "./rights.ts";
 import type { StartOptions } from "./run-options.ts";
+import type { Sandboxes } from "./sandboxes.ts";
+
+/** Where a run goes on, and with which answers. */
+export interface Ground {
+  readonly cwd: string;
+  readonly workspace: string;
+  readonly answers: readonly GivenAnswer[];
+  /** It went on there before. */
+  readonly isResumed: boolean;
+}
 
 /** Everything a run needs beside its plan, or why it cannot start. */
 export async function equip(
-  request: Conditions,
+  request: Conditions & Watched,
   { plan, inputs, warnings, sources }: Prepared,
-  place: { readonly cwd: string; readonly workspace: string; readonly answers: readonly GivenAnswer[] },
+  place: Ground,
 ): Promise<StartOptions | Refusal> {
-  const env = request.env ?? process.env;
   const early = notYet(warnings, sources);
   if (early) return early;
+  const given = request.env ?? process.env;
+  // A worktree is not the repository that a git hook, for example, names.
+  const env = firstIsolated(plan) === undefined ? given : withoutRepository(given);
   const secrets = readSecrets(plan, env);
   if ("kind" in secrets) return secrets;
   const asksNobody = Object.keys(plan.agents).length === 0;
-  const wrong = asksNobody ? await repliesProblem(request, place) : undefined;
+  const wrong = asksNobody ? await repliesProblem(request, place.cwd) : undefined;
   if (wrong !== undefined) return usage(wrong);
   const equipment = asksNobody
     ? { models: undefined, keys: [], replay: undefined }
     : await openModels(request, { plan, inputs, secrets: secrets.values, sources, ...place, env });
   if ("kind" in equipment) return equipment;
+  const ground = await groundProblem(plan, { ...place, env });
+  if (ground !== undefined) return usage(ground);
   const { supervise } = await import("./supervision.ts");
   const supervision = supervise(env);
   if (!supervision.ok) return { ...supervision.error, exitCode: exitCodes[supervision.error.kind] };
-  const permissions = await rightsFor(request, { plan, ...place, env });
-  if (!permissions.ok) return permissions.error;
   const config = await (await import("./wishes.ts")).configIn({ ...place, env });
   if (!config.ok) return unavailable(config.error);
+  const managed = await managedIn({ ...place, env });
+  if (!managed.ok) return unavailable(managed.error);
+  const { createSandboxes } = await import("./sandboxes.ts");
+  const sandboxes = createSandboxes({ env, managed: managed.value, config: config.value });
+  const permissions = await rightsFor(request, { plan, ...place, env, sandboxes });
+  if (!permissions.ok) return permissions.error;
   const never = new AbortController().signal;
   // Without its text, as after the file is gone, the plan itself tells.
   const texts = sources.size > 0 ? [...sources.values()] : [JSON.stringify(plan)];
@@ -48,6 +76,8 @@ export async function equip(
     runsDir: request.runsDir,
     supervision: supervision.value,
     permissions: permissions.value,
+    sandboxes,
+    managed: managed.value,
     hooks: config.value?.hooks ?? [],
     script: request.script,
     parallel: request.parallel,
@@ -56,23 +86,12 @@ export async function equip(
     fsync: request.fsync ?? false,
     hashesFiles: texts.some((text) => /hashfiles/i.test(text)),
     onEvent: request.onEvent,
+    watch: request.watch,
     asker: request.asker,
+    by: request.by,
     signal: request.signal ?? never,
     kill: request.kill ?? never,
   };
-}
-
-/** What is wrong with `--script` or `--replay` where no agent asks for them: a slip is said all the same. */
-async function repliesProblem(
-  { script, replay, runsDir }: Conditions,
-  { cwd }: { readonly cwd: string },
-): Promise<string | undefined> {
-  if (script !== undefined && replay !== undefined) return "--script and --replay exclude each other";
-  if (script !== undefined && !existsSync(resolve(cwd, script))) return `--script: there is no file ${script}`;
-  if (replay === undefined) return undefined;
-  const { locateLog } = await import("./cassette.ts");
-  const found = locateLog(replay, { cwd, ...(runsDir !== undefined && { runsDir }) });
-  return found.ok ? undefined : `--replay: ${found.error}`;
 }
 
 interface RightsSource {
@@ -80,23 +99,23 @@ interface RightsSource {
   readonly cwd: string;
   readonly workspace: string;
   readonly env: RunRequest["env"] & object;
+  readonly sandboxes: Sandboxes;
 }
 
 /** The rights of a run's agents, where it has any or a managed file speaks of all that runs. */
 async function rightsFor(
   { profile, allow = [], asker }: Conditions,
-  { plan, cwd, workspace, env }: RightsSource,
+  { plan, cwd, workspace, env, sandboxes }: RightsSource,
 ): Promise<Result<RunPermissions | undefined, Refusal>> {
   const { wishesOf } = await import("./wishes.ts");
   const wishes = await wishesOf({ profile, allow }, { cwd, workspace, env });
   if (!wishes.ok) return err(unavailable(wishes.error));
-  const { managed } = wishes.value;
-  if (Object.keys(plan.agents).length === 0 && managed.length === 0 && allow.length === 0) return ok(undefined);
-  const { createRights, missingSandbox } = await import("./rights.ts");
-  const options = { plan, workspace, asker, env, ...wishes.value };
-  const missing = missingSandbox(options);
+  const rules = wishes.value.managed?.rules ?? [];
+  if (Object.keys(plan.agents).length === 0 && rules.length === 0 && allow.length === 0) return ok(undefined);
+  const [{ createRights }, { missingSandbox }] = await Promise.all([import("./rights.ts"), import("./sandboxes.ts")]);
+  const missing = missingSandbox(sandboxes, wishes.value, { plan, workspace });
   if (missing !== undefined) return err(unavailable(missing));
-  const rights = createRights(options);
+  const rights = createRights({ plan, workspace, asker, sandboxes, ...wishes.value });
   return rights.ok ? rights : err(usage(rights.error));
 }
 

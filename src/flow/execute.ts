@@ -1,21 +1,24 @@
 import { dirname, join } from "node:path";
-import { compileSchema } from "../jsonschema/compile.ts";
-import { own, type Json } from "../model/json.ts";
-import type { Step, StepKind } from "../model/plan.ts";
+import { isJsonObject, own, type Json } from "../model/json.ts";
+import type { Plan, Step, StepKind } from "../model/plan.ts";
 import type { Attempt, Execute, ModelRequest, OpenApproval } from "../model/ports.ts";
 import { err, ok } from "../model/result.ts";
 import { createSteps } from "../steps/index.ts";
+import { checkValue } from "./check-value.ts";
 import { systemClock } from "./clock.ts";
 import type { Hands } from "./hands.ts";
 import { createHookDesk, type HookDesk } from "./hooks.ts";
+import { isolated } from "./isolated.ts";
 import type { Instructions } from "./instructions.ts";
 import type { Skills } from "./skills.ts";
 import { withinManaged } from "./managed-steps.ts";
 import { byteFilter, masked, maskedRequest } from "./masking.ts";
 import type { Before, StartOptions } from "./run-options.ts";
+import { agentSteps } from "./model-fit.ts";
 import type { Servers } from "./servers.ts";
 import type { Site } from "./site.ts";
 import { userName } from "./user-name.ts";
+import type { Worktrees } from "./worktrees.ts";
 
 /** What the rooms of one run are made with. */
 export interface ExecuteSource extends Pick<
@@ -28,6 +31,8 @@ export interface ExecuteSource extends Pick<
   readonly skills: Skills | undefined;
   readonly run: string;
   readonly before: Before | undefined;
+  /** Made when the first is asked for. */
+  readonly worktrees: () => Promise<Worktrees>;
 }
 
 /** How attempts are executed, and what waits for an answer. */
@@ -60,13 +65,13 @@ export function createExecute(source: ExecuteSource): Executing {
     inheritedEnvironment: env,
     providerKeys: keys,
     secretNames: Object.keys(secrets),
-    checkOutput,
+    checkOutput: checkValue,
     tools: async (path) => (await hands()).all(path),
     serve,
     workspace: options.workspace,
     ...(options.asker && { asker: options.asker }),
     approvals: source.approvals,
-    by: () => userName(env, cwd),
+    by: () => options.by ?? userName(env, cwd),
     mask: mask.mask,
     emit: source.emit,
     clock: systemClock,
@@ -88,7 +93,8 @@ export function createExecute(source: ExecuteSource): Executing {
     workflow: refused,
   };
   const within = withinManaged((attempt) => kinds[attempt.step.kind](attempt), options.permissions?.managed);
-  const execute = desk.around(within);
+  const { plan, workspace } = options;
+  const execute = isolated(desk.around(within), { plan, workspace, worktrees: source.worktrees });
   const close = async (): Promise<void> => (await loadingServers)?.close();
   return { execute: hasSecrets ? masked(execute, mask) : execute, waiting: steps.approve.waiting, close };
 }
@@ -96,14 +102,6 @@ export function createExecute(source: ExecuteSource): Executing {
 /** The engine runs groups and sub-workflows by itself. */
 function refused(): never {
   throw new Error("this kind of step is not executed as an attempt");
-}
-
-async function checkOutput(schema: Json, value: Json): Promise<readonly string[]> {
-  const check = await compileSchema(schema);
-  if (!check.ok) return check.error.map((issue) => issue.message);
-  return check
-    .value(value)
-    .map((issue) => `${issue.path.length === 0 ? "it" : `\`${issue.path.join(".")}\``} ${issue.message}`);
 }
 
 /** The tools come with vendor packages and a search program: only runs that use one load them. */
@@ -138,6 +136,7 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: Age
     emit,
     clock: systemClock,
     ...(before && { before: before.agents }),
+    models: modelsOf(plan),
     pieces: options.logDeltas,
     spent: (agent) => spending.ofAgent(agent),
     check: async (script, attempt) => run(asRun(script, attempt)),
@@ -152,6 +151,19 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: Age
       return kept.ok ? kept.value : "(it could not be kept)";
     },
   });
+}
+
+/** Every model that somebody wrote down in the plan, by its id. */
+function modelsOf(plan: Plan): ReadonlyMap<string, Json> {
+  const agents = Object.values(plan.agents).flatMap((agent) => agent.models);
+  const steps = [...agentSteps(plan)].flatMap(({ step }) => (step.body.kind === "agent" ? step.body.models : []));
+  const written = [...steps, ...agents].flatMap((model) => (model.type === "data" ? [model.json] : []));
+  return new Map(
+    written.flatMap((model): [string, Json][] => {
+      const id = isJsonObject(model) ? own(model, "id") : model;
+      return typeof id === "string" ? [[id, model]] : [];
+    }),
+  );
 }
 
 /** The `check` of an agent step is the author's own script, so it runs as a step of the kind `run` does. */

@@ -10,8 +10,11 @@ import { languageTools } from "../tools/names.ts";
 import type { AgentsRequest } from "./agents.ts";
 import { check } from "./check.ts";
 import type { Config, Setting } from "./config.ts";
-import { agentSteps, sourceOf } from "./permit.ts";
+import type { Managed } from "./managed-read.ts";
+import { agentSteps, placeless, sourceOf } from "./permit.ts";
+import { serversOfPlan } from "./plan-servers.ts";
 import { createRights } from "./rights.ts";
+import { createSandboxes } from "./sandboxes.ts";
 import { configIn, wishesOf } from "./wishes.ts";
 
 /** One value an agent runs with, and who says so. */
@@ -41,6 +44,8 @@ export interface AgentExplanation {
     readonly layer: string;
     readonly place?: string;
   }[];
+  /** The MCP servers it is given, and what defines each. */
+  readonly servers: readonly { readonly name: string; readonly file: string }[];
   readonly warnings: readonly Diagnostic[];
 }
 
@@ -56,13 +61,16 @@ export async function explainAgent(
 ): Promise<Explained> {
   const { plan, agents, diagnostics, sources } = await check({ ...sourceOf(name), cwd, env });
   const shape = agents?.()[0];
+  const refused = plan ? undefined : placeless(name, diagnostics);
+  if (refused !== undefined) return { kind: "usage", message: refused };
   if (!plan || !shape) return { kind: "invalid", diagnostics, sources };
   const place = { cwd, workspace: workspaceOf(cwd), env };
   const config = await configIn(place);
   if (!config.ok) return { kind: "usage", message: config.error };
   const wishes = await wishesOf({}, place);
   if (!wishes.ok) return { kind: "usage", message: wishes.error };
-  const rights = createRights({ ...wishes.value, plan, workspace: place.workspace, env, asker: undefined });
+  const sandboxes = createSandboxes({ ...wishes.value, env });
+  const rights = createRights({ ...wishes.value, plan, workspace: place.workspace, sandboxes, asker: undefined });
   if (!rights.ok) return { kind: "usage", message: rights.error };
   const attempt = { ...firstStep(plan), signal: new AbortController().signal };
   const granted = rights.value.of(attempt);
@@ -74,7 +82,7 @@ export async function explainAgent(
     file: agent.at.file,
     dialect: foreign?.dialect ?? "flow",
     fields: (foreign?.fields ?? []).map(({ at, ...field }) => ({ ...field, line: at.line })),
-    effective: effectiveOf(shape, config.value),
+    effective: effectiveOf(shape, config.value, wishes.value.managed),
     tools: offered.map((tool) => ({ name: tool, most: granted.reach(tool) })),
     rules: (rights.value.counted()?.rules ?? []).map(({ rule, decision, layer, file, line }) => ({
       rule,
@@ -82,6 +90,7 @@ export async function explainAgent(
       layer,
       ...(file !== undefined && { place: line === undefined ? file : `${file}:${line}` }),
     })),
+    servers: serversOfPlan(plan).map((server) => ({ name: server.name, file: server.file })),
     warnings: diagnostics,
   };
   return { kind: "explained", agent: explained, sources };
@@ -124,8 +133,14 @@ const keys: readonly (readonly [key: string, otherwise: Json])[] = [
   ["options", {}],
 ];
 
-function effectiveOf(shape: AgentShape, config: Config | undefined): Effective[] {
+function effectiveOf(
+  shape: AgentShape,
+  config: Config | undefined,
+  managed: Pick<Managed, "sandbox"> | undefined,
+): Effective[] {
   return keys.map(([key, otherwise]) => {
+    if (key === "sandbox" && managed?.sandbox)
+      return { key, value: "on", layer: "managed", place: placeOf(managed.sandbox) };
     const [first = "", second] = key.split(".");
     const found = second === undefined ? entry(shape.node, first) : innerEntry(shape.node, first, second);
     if (found) {

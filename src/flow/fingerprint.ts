@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import type { FingerprintOf } from "../engine/resume.ts";
 import { canonicalJson, type Json } from "../model/json.ts";
-import type { Plan, Step } from "../model/plan.ts";
+import { agentsAt } from "../model/agents-at.ts";
+import type { Agent, Plan, Step } from "../model/plan.ts";
 import { withoutPositions } from "../model/positions.ts";
 import { maskData } from "../runlog/mask-event.ts";
 
@@ -21,9 +22,14 @@ export function createFingerprint(plan: Plan, mask: ((text: string) => string) |
 }
 
 function definitionOf({ kind, body, isolation }: Step, { agents }: Plan): Json {
-  const agent = body.kind === "agent" && Object.hasOwn(agents, body.agent) ? agents[body.agent] : undefined;
-  const { description: _, limits: _limits, ...acting } = agent ?? {};
-  return withoutPositions({ kind, body, isolation, agent: acting } as unknown as Json);
+  const [own, ...below] = [...agentsAt(body, agents)].map(([key, agent]) => ({ key, agent: acting(agent) }));
+  // Whoever may be spawned is a part of what is done.
+  const others = below.length === 0 ? {} : { below };
+  return withoutPositions({ kind, body, isolation, agent: own?.agent ?? {}, ...others } as unknown as Json);
+}
+
+function acting({ description: _, limits: _limits, ...agent }: Agent): unknown {
+  return agent;
 }
 
 function digest(value: Json): string {

@@ -1,6 +1,6 @@
 import { readGivenInputs } from "../compile/given-inputs.ts";
 import { exitCodes } from "../model/outcome.ts";
-import { check } from "./check.ts";
+import { allowedPlan, check } from "./check.ts";
 import { equip } from "./equip.ts";
 import { locateRun } from "./read-run.ts";
 import {
@@ -11,12 +11,13 @@ import {
   type ResumeResult,
   unavailable,
   usage,
+  type Watched,
 } from "./requests.ts";
 import { finishedEnd, inheritPlan, isUnchanged, openPast, type PastRun, readWishes, resumeRun } from "./resume.ts";
 import { answersOf } from "./typed-answers.ts";
 
 /** Goes on with a run from its log, which is locked meanwhile. */
-export async function goOnWith(request: ResumeRequest): Promise<ResumeResult> {
+export async function goOnWith(request: ResumeRequest & Watched): Promise<ResumeResult> {
   const found = locateRun(request.run, request);
   if (!found.ok) return { started: false, refusal: usage(found.error) };
   const past = await openPast(found.value);
@@ -31,13 +32,18 @@ export async function goOnWith(request: ResumeRequest): Promise<ResumeResult> {
   }
 }
 
-async function goOn(request: ResumeRequest, past: PastRun): Promise<ResumeResult> {
+async function goOn(request: ResumeRequest & Watched, past: PastRun): Promise<ResumeResult> {
   const source = inheritPlan(past, request);
   const { file } = source;
   const isKnown = file === undefined || (request.workflow === undefined && isUnchanged(past));
-  const prepared = isKnown ? preparedFromLog(past) : await prepareAgain(file, past);
+  const prepared = isKnown ? preparedFromLog(past) : await prepareAgain({ file, env: request.env }, past);
   if ("kind" in prepared) return { started: false, refusal: prepared };
-  const { plan } = prepared;
+  const conditions = { ...request, ...inheritReplies(request, past) };
+  const { cwd, workspace } = past;
+  const place = { cwd, workspace, env: request.env ?? process.env };
+  const allowed = await allowedPlan(prepared.plan, conditions, place);
+  if (!allowed.ok) return { started: false, refusal: allowed.error };
+  const plan = allowed.value;
   const answers = await answersOf(request, past.cwd, (read, given) => read.readAnswers(past, given));
   if (!answers.ok) return { started: false, refusal: usage(answers.error) };
   const wishes = { from: request.from, set: request.set ?? [] };
@@ -48,9 +54,11 @@ async function goOn(request: ResumeRequest, past: PastRun): Promise<ResumeResult
     return { started: false, finished };
   const stranger = request.workflow === undefined ? undefined : source.stranger(plan);
   if (stranger !== undefined) return { started: false, refusal: usage(stranger) };
-  const conditions = { ...request, ...inheritReplies(request, past) };
-  const { cwd, workspace } = past;
-  const options = await equip(conditions, prepared, { cwd, workspace, answers: answers.value });
+  const options = await equip(
+    conditions,
+    { ...prepared, plan },
+    { cwd, workspace, answers: answers.value, isResumed: true },
+  );
   if ("kind" in options) return { started: false, refusal: options };
   const { from } = wishes;
   const end = await resumeRun({ past, options, from, set: set.value, notes: source.notes });
@@ -66,13 +74,16 @@ function inheritReplies(given: ResumeRequest, past: PastRun): Pick<Conditions, "
 }
 
 /** The workflow's file as it is now, with the inputs of the log as far as it still takes them. */
-async function prepareAgain(file: string, { cwd, inputs }: PastRun): Promise<Prepared | Refusal> {
-  const { plan, diagnostics, sources } = await check({ file, cwd });
-  if (!plan) return { kind: "invalid", exitCode: exitCodes.usage, diagnostics, sources };
+async function prepareAgain(
+  { file, env }: { readonly file: string; readonly env: Conditions["env"] },
+  { cwd, inputs }: PastRun,
+): Promise<Prepared | Refusal> {
+  const { plan, inputsAt, diagnostics, sources } = await check({ file, cwd, ...(env && { env }) });
+  if (!plan || !inputsAt) return { kind: "invalid", exitCode: exitCodes.usage, diagnostics, sources };
   const declared = plan.workflows[plan.root]?.inputs ?? [];
   const kept = declared.filter(({ name }) => Object.hasOwn(inputs, name));
   const values = Object.fromEntries(kept.map(({ name }) => [name, inputs[name] ?? null]));
-  const fitted = await readGivenInputs(declared, { texts: [], values }, file);
+  const fitted = await readGivenInputs(declared, { texts: [], values }, inputsAt);
   if (!fitted.ok) return { kind: "invalid", exitCode: exitCodes.usage, diagnostics: fitted.error, sources };
   return { plan, inputs: fitted.value, warnings: diagnostics, sources };
 }

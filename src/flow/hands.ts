@@ -62,7 +62,7 @@ export function createHands({ options, masking, marks, spillFolder }: HandsSourc
   };
 }
 
-/** Tools of MCP servers come with their servers, and the one for skills with the skills. */
+/** Tools of MCP servers come with their servers, the one for skills with the skills, those for others with the others. */
 function isServers(name: string): boolean {
-  return name.startsWith("mcp__") || name === "Skill";
+  return name.startsWith("mcp__") || name === "Skill" || name === "Task";
 }

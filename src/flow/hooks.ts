@@ -18,10 +18,17 @@ interface HookSource {
   readonly emit: Emit;
 }
 
+/** An agent run, and the folder that stands for the workspace where it has one of its own. */
+interface AgentPlace {
+  readonly step: string;
+  readonly agent: string;
+  readonly workspace?: string;
+}
+
 /** Who is told of what happens in one step of a run. */
 export interface HookDesk {
   /** Of the agent run `agent`; undefined when nobody listens. */
-  readonly ofAgent: (definition: Agent, place: { readonly step: string; readonly agent: string }) => Hooks | undefined;
+  readonly ofAgent: (definition: Agent, place: AgentPlace) => Hooks | undefined;
   /** Steps with `StepStart` before them and `StepEnd` behind them. */
   readonly around: (execute: Execute) => Execute;
 }
@@ -31,9 +38,9 @@ export function createHookDesk(source: HookSource): HookDesk {
   const common = options.hooks.flatMap(({ value, layer, at }) =>
     readHooks(value, { from: `${layer} ${at.file}:${at.line}`, ofAgent: false }),
   );
-  const hooksOf = (hooks: readonly Hook[], step: string, agent: string | null): Hooks | undefined => {
+  const hooksOf: HooksOf = (hooks, { step, agent, workspace }) => {
     if (hooks.length === 0) return undefined;
-    const runner = runnerOf(source, step, agent);
+    const runner = runnerOf(source, { step, agent, workspace });
     const session = { session_id: agent ?? source.run, transcript_path: source.log.file, run_id: source.run, step };
     return {
       fire: ({ fields, ...moment }, signal) =>
@@ -41,12 +48,19 @@ export function createHookDesk(source: HookSource): HookDesk {
     };
   };
   return {
-    ofAgent(definition, { step, agent }) {
-      return hooksOf([...common, ...ownHooks(definition)], step, agent);
+    ofAgent(definition, { step, agent, workspace }) {
+      return hooksOf([...common, ...ownHooks(definition)], { step, agent, workspace });
     },
     around: (execute) => (isHeard(common) || agentsHear(source) ? guarded(execute, source, hooksOf, common) : execute),
   };
 }
+
+interface Told {
+  readonly step: string;
+  readonly agent: string | null;
+  readonly workspace: string | undefined;
+}
+type HooksOf = (hooks: readonly Hook[], told: Told) => Hooks | undefined;
 
 function isHeard(hooks: readonly Hook[]): boolean {
   return hooks.some(({ event }) => event === "StepStart" || event === "StepEnd");
@@ -61,16 +75,11 @@ function ownHooks({ settings, at }: Agent): readonly Hook[] {
   return isJsonObject(block) ? readHooks(block, { from: at.file, ofAgent: true }) : [];
 }
 
-function guarded(
-  execute: Execute,
-  { options }: HookSource,
-  hooksOf: (hooks: readonly Hook[], step: string, agent: string | null) => Hooks | undefined,
-  common: readonly Hook[],
-): Execute {
+function guarded(execute: Execute, { options }: HookSource, hooksOf: HooksOf, common: readonly Hook[]): Execute {
   return async (attempt) => {
-    const { step, path, signal } = attempt;
+    const { step, path, signal, workspace } = attempt;
     const agent = step.body.kind === "agent" ? options.plan.agents[step.body.agent] : undefined;
-    const hooks = hooksOf([...common, ...(agent ? ownHooks(agent) : [])], path, null);
+    const hooks = hooksOf([...common, ...(agent ? ownHooks(agent) : [])], { step: path, agent: null, workspace });
     const fields = { step_kind: step.kind, attempt: attempt.attempt };
     const before = await hooks?.fire({ event: "StepStart", subject: step.id, fields }, signal);
     const no = before?.block ?? before?.stop;
@@ -86,9 +95,9 @@ function guarded(
   };
 }
 
-function runnerOf(source: HookSource, step: string, agent: string | null): HookRunner {
+function runnerOf(source: HookSource, { step, agent, workspace = source.options.workspace }: Told): HookRunner {
   const { options, masking, marks, emit } = source;
-  const { secrets, env, workspace } = options;
+  const { secrets, env } = options;
   return {
     marks,
     environment: stepEnvironment({

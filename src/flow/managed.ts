@@ -1,48 +1,47 @@
-import { isJsonObject, type Json, own } from "../model/json.ts";
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Managed } from "./managed-read.ts";
+import type { ConfigPlace } from "./config-files.ts";
+import type { ConfigProblem } from "./config-read.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import type { Block } from "../permissions/index.ts";
-import { entry, toJson } from "../source/document.ts";
-import { parseSource } from "../source/parse.ts";
-import { readSource } from "../source/read.ts";
 
 /** Where whoever looks after a machine says what no run on it may do. */
 const place = "/etc/flow/managed.yaml";
 
 /**
- * The rules of this machine, and those of the file `FLOW_MANAGED` names; both only restrict. A file that cannot be read
- * or understood is an error: what it forbids would be allowed.
+ * What this machine restricts, and what the file `FLOW_MANAGED` names does beside it; undefined where there is neither. A
+ * file that cannot be read or understood is an error: what it forbids would be allowed.
  */
-export async function managedRules(env: {
-  readonly [name: string]: string | undefined;
-}): Promise<Result<readonly Block[], string>> {
+export async function managedOf({
+  cwd,
+  env,
+}: Pick<ConfigPlace, "cwd" | "env">): Promise<Result<Managed | undefined, ConfigProblem>> {
   const named = env["FLOW_MANAGED"] ?? "";
-  const blocks: Block[] = [];
-  for (const path of named === "" ? [place] : [place, named]) {
-    const block = await readRules(path, path === place);
-    if (!block.ok) return block;
-    if (block.value) blocks.push(block.value);
+  const files = [
+    ...(isThere(place) ? [{ path: place, shown: place }] : []),
+    ...(named === "" ? [] : [{ path: resolve(cwd, named), shown: named }]),
+  ];
+  if (files.length === 0) return ok(undefined);
+  return (await import("./managed-read.ts")).readManaged(files);
+}
+
+/** As {@link managedOf}; the error is its first problem with its place, in one line. */
+export async function managedIn(where: Pick<ConfigPlace, "cwd" | "env">): Promise<Result<Managed | undefined, string>> {
+  const managed = await managedOf(where);
+  if (managed.ok) return managed;
+  const [first] = managed.error.diagnostics;
+  if (first === undefined) return err("the managed file cannot be read");
+  const hint = first.suggestion === undefined ? "" : ` (${first.suggestion})`;
+  return err(`${first.at.file}:${first.at.line}:${first.at.column} ${first.message}${hint}`);
+}
+
+/** A file that is there and that nobody here may look at is no missing one. */
+function isThere(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (error) {
+    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+    return code !== "ENOENT" && code !== "ENOTDIR";
   }
-  return ok(blocks);
-}
-
-async function readRules(path: string, mayBeMissing: boolean): Promise<Result<Block | undefined, string>> {
-  const bytes = await readSource(path);
-  if (!bytes.ok)
-    return mayBeMissing && bytes.error.code === "FLOW1001" ? ok(undefined) : err(`${path}: ${bytes.error.message}`);
-  const parsed = parseSource(bytes.value, path);
-  const [problem] = parsed.ok ? [] : parsed.error;
-  if (!parsed.ok) return err(`${path}:${problem?.at.line ?? 1}: ${problem?.message ?? "it is no YAML"}`);
-  const { root } = parsed.value;
-  const node = root.kind === "map" ? entry(root, "permissions")?.value : undefined;
-  const permissions: Json | undefined = node && toJson(node);
-  if (!isJsonObject(permissions)) return err(`${path}: it has no \`permissions\` map`);
-  const wrong = Object.entries(permissions).find(([, value]) => !isRuleValue(value));
-  if (wrong) return err(`${path}: \`permissions.${wrong[0]}\` is neither a decision nor a map or list of rules`);
-  return ok({ layer: "managed", permissions, file: path });
-}
-
-function isRuleValue(value: Json): boolean {
-  const isDecision = (it: Json | undefined): boolean => it === "allow" || it === "ask" || it === "deny";
-  if (isJsonObject(value)) return Object.keys(value).every((key) => isDecision(own(value, key)));
-  return isDecision(value) || (Array.isArray(value) && value.every((it) => typeof it === "string"));
 }

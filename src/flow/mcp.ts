@@ -28,9 +28,13 @@ import {
   serversInWorkflow,
   type ServersRequest,
 } from "./find-servers.ts";
+import { managedIn } from "./managed.ts";
+import { createSandboxes, type Sandboxes } from "./sandboxes.ts";
+import { insideSandbox, sandboxHint } from "./server-sandbox.ts";
 import { lockName, projectPins } from "./servers.ts";
 import { supervise } from "./supervision.ts";
 import { version } from "./version.ts";
+import { configIn } from "./wishes.ts";
 
 /** A server as it was found. */
 export interface ServerReport {
@@ -142,7 +146,7 @@ export function textOf({ blocks }: ToolOutput): string {
 
 async function withFound<T>(
   request: ServersRequest,
-  work: (servers: readonly Found[], pool: ServerPool, pins: Pins) => Promise<Result<T, McpProblem>>,
+  work: (servers: readonly Sandboxed[], pool: ServerPool, pins: Pins) => Promise<Result<T, McpProblem>>,
 ): Promise<Result<T, McpProblem>> {
   const found =
     request.file === undefined ? await serversInProject(request) : await serversInWorkflow(request.file, request);
@@ -156,20 +160,45 @@ async function withFound<T>(
     const known = found.value.map(({ name }) => `\`${name}\``).join(", ") || "none";
     return err({ kind: "usage", message: `there is no server \`${missing}\` in ${where}; there are ${known}` });
   }
-  const chosen = found.value.filter(({ name }) => wanted?.includes(name) !== false);
-  return withPool(request, (pool) => work(chosen, pool, pins.value));
+  const sandboxes = await sandboxesFor(request);
+  if (!sandboxes.ok) return err({ kind: "unavailable", message: sandboxes.error });
+  const around = { workspace: workspaceOf(request.cwd), env: request.env, sandboxes: sandboxes.value };
+  const chosen = found.value
+    .filter(({ name }) => wanted?.includes(name) !== false)
+    .map((server): Sandboxed => {
+      const wish = sandboxes.value.wishOfServer(server.definition, undefined);
+      const spec = server.spec.ok ? insideSandbox(server.spec.value, { ...around, wish }) : server.spec;
+      const hint = spec.ok ? sandboxHint(spec.value, sandboxes.value) : undefined;
+      return { ...server, spec, ...(hint !== undefined && { hint }) };
+    });
+  return withPool({ ...request, sandboxes: sandboxes.value }, (pool) => work(chosen, pool, pins.value));
+}
+
+interface Sandboxed extends Found {
+  /** What to know when it cannot be used. */
+  readonly hint?: string;
+}
+
+/** As a run would have them. */
+async function sandboxesFor({ cwd, env }: ServersRequest): Promise<Result<Sandboxes, string>> {
+  const place = { cwd, workspace: workspaceOf(cwd), env };
+  const [config, managed] = [await configIn(place), await managedIn(place)];
+  if (!config.ok) return config;
+  if (!managed.ok) return managed;
+  return ok(createSandboxes({ env, config: config.value, managed: managed.value }));
 }
 
 /** Servers that are gone when the work is done, whatever comes between. */
 async function withPool<T>(
-  { env }: Pick<ServersRequest, "env">,
+  { env, sandboxes }: Pick<ServersRequest, "env"> & { readonly sandboxes?: Sandboxes },
   work: (pool: ServerPool) => Promise<Result<T, McpProblem>>,
 ): Promise<Result<T, McpProblem>> {
   const supervision = supervise(env);
   if (!supervision.ok) return err(supervision.error);
   const folder = makeTempFolder();
   const marks = new Marks("mcp", { ...supervision.value, watch: (mark) => startWatchdog({ mark, folder }) });
-  const pool = new ServerPool({ version, marks });
+  const sandbox = sandboxes && ((workspace: string) => sandboxes.servers(workspace));
+  const pool = new ServerPool({ version, marks, ...(sandbox && { sandbox }) });
   try {
     return await work(pool);
   } finally {
@@ -199,11 +228,16 @@ interface Opening {
   readonly request: Pick<ServersRequest, "signal">;
 }
 
-async function open({ spec }: Found, { pool, request }: Opening): Promise<Result<Connection, string>> {
-  return spec.ok ? pool.own(spec.value, quiet(request)) : spec;
+async function open({ spec, hint }: Sandboxed, { pool, request }: Opening): Promise<Result<Connection, string>> {
+  if (!spec.ok) return spec;
+  const connected = await pool.own(spec.value, quiet(request));
+  return connected.ok || hint === undefined ? connected : err(`${connected.error}\n${hint}`);
 }
 
-async function reportOf(server: Found, { pins, ...opening }: Opening & { readonly pins: Pins }): Promise<ServerReport> {
+async function reportOf(
+  server: Sandboxed,
+  { pins, ...opening }: Opening & { readonly pins: Pins },
+): Promise<ServerReport> {
   const { name, file, required } = server;
   const pin = pins.get(pinKey(server));
   const connected = await open(server, opening);

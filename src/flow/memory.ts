@@ -27,16 +27,27 @@ export function memoryOf({ name, settings }: Agent, { workspace, env }: StartOpt
   const wish = env["FLOW_MEMORY"] ?? "";
   const isCi = !["", "0", "false"].includes(env["CI"] ?? "");
   if (wish === "off" || (isCi && wish !== "on")) return undefined;
-  const folder = join(scope === "project" ? join(workspace, ".agents") : userFolder(env), "memory", name);
-  try {
-    mkdirSync(folder, { recursive: true });
-  } catch (error) {
-    const message = `the memory of agent \`${name}\` cannot be used: ${error instanceof Error ? error.message : String(error)}`;
-    const at = { file: folder, line: 1, column: 1, endLine: 1, endColumn: 1 };
+  const home = scope === "project" ? join(workspace, ".agents") : userFolder(env);
+  const folder = home === undefined ? undefined : join(home, "memory", name);
+  const problem =
+    folder === undefined ? "there is no home folder: HOME is not set, or not absolute" : problemOf(folder);
+  if (folder === undefined || problem !== undefined) {
+    const message = `the memory of agent \`${name}\` cannot be used: ${problem ?? ""}`;
+    const at = { file: folder ?? "HOME", line: 1, column: 1, endLine: 1, endColumn: 1 };
     emit({ type: "diagnostic", diagnostic: { code: "FLOW8008", severity: "warning", message, at } });
     return undefined;
   }
   return { tool: memoryTool(folder), told: () => textOf(folder) };
+}
+
+/** Makes the folder where there is none. */
+function problemOf(folder: string): string | undefined {
+  try {
+    mkdirSync(folder, { recursive: true });
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 function textOf(folder: string): string {

@@ -3,7 +3,7 @@ import type { Diagnostic } from "../model/diagnostic.ts";
 import type { Json } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Plan, Step } from "../model/plan.ts";
-import { type Clock, type ModelClient, unknownFacts } from "../model/ports.ts";
+import type { Clock, ModelClient } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { type Catalog, keyFor, parseModel, type ServerModel } from "../providers/catalog.ts";
 import { factsOf } from "../providers/facts.ts";
@@ -13,6 +13,8 @@ import { loadScript } from "../providers/script.ts";
 import { scriptedClient, scriptedFacts } from "../providers/scripted.ts";
 import type { ServerOptions } from "../providers/server.ts";
 import { readSource } from "../source/read.ts";
+import { forbiddenModel } from "./governed.ts";
+import type { Managed } from "./managed-read.ts";
 import { agentSteps, misfits } from "./model-fit.ts";
 import type { FactsOf } from "./prices.ts";
 import { workflowsOf } from "./workflows-of.ts";
@@ -38,6 +40,8 @@ export interface ModelsOptions {
   /** The recorded replies that stand for every model. */
   readonly cassette?: Cassette;
   readonly catalog: Catalog;
+  /** What this machine restricts. */
+  readonly managed?: Managed | undefined;
   readonly env: { readonly [name: string]: string | undefined };
   readonly clock: Clock;
 }
@@ -81,6 +85,8 @@ export function createModels(options: ModelsOptions): Models {
       return undefined;
     },
     async client(model, step) {
+      const problem = forbidden(model, options);
+      if (problem !== undefined) return err({ kind: "denied", message: problem });
       const client = await open(model, workflowsOf(options.plan, step).at(-1) ?? options.plan.root);
       if (client.ok) return client;
       const message =
@@ -90,6 +96,12 @@ export function createModels(options: ModelsOptions): Models {
       return err({ kind: "unavailable", message });
     },
   };
+}
+
+/** A model that this machine does not allow; one that nobody asks may be any. */
+function forbidden(model: Json | undefined, { script, cassette, managed, catalog }: ModelsOptions): string | undefined {
+  if (model === undefined || script !== undefined || cassette !== undefined || managed === undefined) return undefined;
+  return forbiddenModel(model, { managed, catalog });
 }
 
 type Open = (model: Json | undefined) => Promise<Result<ModelClient, OpenProblem>>;
@@ -136,8 +148,11 @@ async function openModel(
 ): Promise<Result<ModelClient, OpenProblem>> {
   const { script, cwd, workspace, catalog, cassette } = house;
   if (script !== undefined) return openScript(resolve(cwd, script), house);
-  if (model === undefined && cassette !== undefined) return ok(replayClient(cassette, unknownFacts));
-  if (model === undefined) return err(unavailable(`no model is named for an agent of ${workflow}`));
+  // Where nobody names a model the recorded run had a script, and its requests say so.
+  if (model === undefined && cassette !== undefined)
+    return ok({ ...replayClient(cassette, scriptedFacts), provider: "scripted" });
+  if (model === undefined)
+    return err(unavailable(workflow === "-" ? "no model is named" : `no model is named for an agent of ${workflow}`));
   const choice = parseModel(model, catalog);
   if (!choice.ok) return err({ kind: "unknown", message: choice.error });
   if (choice.value.kind === "scripted") {

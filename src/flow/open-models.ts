@@ -7,8 +7,9 @@ import { ok, type Result } from "../model/result.ts";
 import type { WorstCase } from "../model/worst-case.ts";
 import type { Cassette } from "../providers/replay.ts";
 import { workspaceOf } from "../runlog/runs.ts";
+import { managedIn } from "./managed.ts";
 import type { Models } from "./models.ts";
-import { type Conditions, type Prepared, type Refusal, type RunRequest, usage } from "./requests.ts";
+import { type Conditions, type Prepared, type Refusal, type RunRequest, unavailable, usage } from "./requests.ts";
 import type { StartOptions } from "./run-options.ts";
 
 interface ModelsSource {
@@ -57,6 +58,8 @@ async function makeModels(
   const config =
     configSources(source).length === 0 ? undefined : await (await import("./config.ts")).readConfig(source);
   if (config?.ok === false) return invalidIn(source, config.error);
+  const managed = await managedIn(source);
+  if (!managed.ok) return unavailable(managed.error);
   const keys = config?.value.keys ?? [];
   const played = replay === undefined ? undefined : await openReplay(replay, request, { ...source, keys });
   if (played?.ok === false) return usage(played.error);
@@ -65,6 +68,7 @@ async function makeModels(
     script,
     ...(played && { cassette: played.value.cassette }),
     catalog: config?.value.catalog ?? builtInCatalog,
+    managed: managed.value,
     clock: systemClock,
   });
   return { models, keys, replay: played?.value.file };

@@ -10,6 +10,7 @@ import { workspaceOf } from "../runlog/runs.ts";
 import { check } from "./check.ts";
 import type { Conditions } from "./requests.ts";
 import { createRights, type RightsWishes } from "./rights.ts";
+import { createSandboxes } from "./sandboxes.ts";
 import { wishesOf } from "./wishes.ts";
 
 interface PermitSource extends RightsWishes {
@@ -42,10 +43,11 @@ export interface PermitRequest extends Pick<Conditions, "profile" | "allow" | "e
 /** What the rules make of a call by each agent of a file, or by one agent. Runs nothing. */
 export async function permit({ agent, call, cwd = process.cwd(), ...request }: PermitRequest): Promise<PermitResult> {
   const env = request.env ?? process.env;
-  const compiled = await check({ ...sourceOf(agent), cwd, env });
-  const { plan, diagnostics, sources } = compiled;
+  const { plan, diagnostics, sources } = await check({ ...sourceOf(agent), cwd, env });
   if (!plan && diagnostics.some(({ code, at }) => code === "FLOW6001" && at.file === "-" && !isFile(agent)))
     return { kind: "usage", message: noSuchAgent(agent, call) };
+  const refused = plan ? undefined : placeless(agent, diagnostics);
+  if (refused !== undefined) return { kind: "usage", message: refused };
   if (!plan) return { kind: "invalid", diagnostics, sources };
   const workspace = workspaceOf(cwd);
   const wishes = await wishesOf(request, { cwd, workspace, env });
@@ -55,10 +57,26 @@ export async function permit({ agent, call, cwd = process.cwd(), ...request }: P
 }
 
 /** An agent by its name or file is asked about as the one step of a workflow. */
-export function sourceOf(agent: string): { readonly file: string; readonly stdin?: Uint8Array } {
+export function sourceOf(agent: string): {
+  readonly file: string;
+  readonly stdin?: Uint8Array;
+  readonly asksAbout?: true;
+} {
   if (isFile(agent)) return { file: agent };
   const text = `name: permit\nsteps: { agent: { agent: ${JSON.stringify(agent)}, prompt: "-" } }\n`;
-  return { file: "-", stdin: Buffer.from(text) };
+  return { file: "-", stdin: Buffer.from(text), asksAbout: true };
+}
+
+/** What is wrong with an agent, where all of it stands in the workflow that nobody wrote: without places in it. */
+export function placeless(agent: string, diagnostics: readonly Diagnostic[]): string | undefined {
+  const errors = diagnostics.filter(({ severity }) => severity === "error");
+  if (isFile(agent) || errors.length === 0 || errors.some(({ at }) => at.file !== "-")) return undefined;
+  const sentences = errors.map(({ code, message: whole, suggestion, related = [] }) => {
+    const message = code === "FLOW6001" ? `there is no agent ${JSON.stringify(agent)} here` : whole;
+    const places = related.map(({ at }) => ` (${at.file}:${at.line})`).join("");
+    return `${message}${places}${suggestion === undefined ? "" : `; ${suggestion}`}`;
+  });
+  return sentences.join("\n");
 }
 
 function isFile(agent: string): boolean {
@@ -77,7 +95,7 @@ function noSuchAgent(agent: string, call: string): string {
 async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[], string>> {
   const call = readCall(source.call);
   if (!call.ok) return call;
-  const rights = createRights({ ...source, asker: undefined });
+  const rights = createRights({ ...source, sandboxes: createSandboxes(source), asker: undefined });
   if (!rights.ok) return rights;
   const { plan } = source;
   const permits: Permit[] = [];

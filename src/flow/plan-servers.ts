@@ -1,3 +1,4 @@
+import type { Span } from "../model/diagnostic.ts";
 import { isJsonObject, type Json, own } from "../model/json.ts";
 import type { Plan, Scope, Server, Step, Template, Undo } from "../model/plan.ts";
 
@@ -6,16 +7,18 @@ export interface PlannedServer extends Server {
   readonly definition: Template;
   /** Key of the workflow whose step it is. */
   readonly workflow: string;
+  /** The first step that is given it. */
+  readonly at: Span;
 }
 
 /** Every server of a plan, by what defines it and its name, once. */
 export function serversOfPlan(plan: Plan): readonly PlannedServer[] {
   const found = new Map<string, PlannedServer>();
   for (const [workflow, { scope }] of Object.entries(plan.workflows)) {
-    for (const step of stepsIn(scope)) {
+    for (const { at, ...step } of stepsIn(scope)) {
       for (const server of serversOfStep(step)) {
         const key = `${server.file}#${server.name}`;
-        if (!found.has(key)) found.set(key, { ...server, workflow });
+        if (!found.has(key)) found.set(key, { ...server, workflow, at });
       }
     }
   }
@@ -29,10 +32,11 @@ export function serverSecrets(plan: Plan): readonly string[] {
   );
 }
 
-function* stepsIn({ steps }: Scope): Generator<Pick<Step | Undo, "body" | "inputs">> {
+function* stepsIn({ steps }: Scope): Generator<Pick<Step | Undo, "body" | "inputs"> & { readonly at: Span }> {
   for (const step of steps) {
+    const { at } = step;
     yield step;
-    if (step.undo) yield step.undo;
+    if (step.undo) yield { ...step.undo, at };
     if (step.scope && "inline" in step.scope) yield* stepsIn(step.scope.inline);
   }
 }

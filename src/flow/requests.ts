@@ -4,7 +4,7 @@ import type { LogLine } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import { exitCodes } from "../model/outcome.ts";
 import type { Plan } from "../model/plan.ts";
-import type { Asker } from "../model/ports.ts";
+import type { Answer, Asker } from "../model/ports.ts";
 import type { Profile } from "../permissions/index.ts";
 import type { RunEnd } from "./run-end.ts";
 
@@ -17,8 +17,27 @@ export interface WorkflowSource {
   readonly cwd?: string;
 }
 
-export interface RunRequest extends WorkflowSource, Conditions {
-  readonly inputs?: Given;
+export interface RunRequest extends WorkflowSource, Conditions, GivenInputs {}
+
+export interface GivenInputs {
+  readonly inputs?: JsonObject;
+  /** Inputs as somebody typed them: each takes the declared type, and goes before the same one in `inputs`. */
+  readonly inputTexts?: Given["texts"];
+}
+
+/** One agent, run once. Its answer is the output `answer`: a text, or an object where it has an `output` schema. */
+export interface AgentRequest
+  extends Omit<Conditions, "answers" | "approve" | "deny" | "form" | "comment" | "cache" | "parallel">, GivenInputs {
+  /** Its name or file, as a workflow in `cwd` would name it; or its definition, as under a workflow's `agents`. */
+  readonly agent: string | JsonObject;
+  /** What it is asked, word for word; absent where it has a prompt of its own, which its inputs fill. */
+  readonly prompt?: string;
+  /** `provider/name`, or several to try in order, in place of the agent's own. */
+  readonly model?: string | readonly string[];
+  /** Environment variables that its MCP servers may name as `secrets.NAME`; they are masked. */
+  readonly secrets?: readonly string[];
+  /** Absolute; the process's working directory when absent. */
+  readonly cwd?: string;
 }
 
 /** What a run runs under, whether it begins or goes on. */
@@ -39,22 +58,38 @@ export interface Conditions {
   readonly cache?: boolean;
   readonly logDeltas?: boolean;
   readonly fsync?: boolean;
-  /** Paths of approvals that get a yes: before the run begins, or of those that are open in a resume. */
+  /** Answers to approvals, by their paths: before the run begins, or to those that are open in a resume. */
+  readonly answers?: { readonly [path: string]: Answer };
+  /** Paths of approvals that get a yes, likewise; this and the three below are answers as somebody types them. */
   readonly approve?: readonly string[];
+  /** Paths of approvals that get a no. */
+  readonly deny?: readonly string[];
   /** `field=value` or `PATH.field=value`, each: what goes into the forms of `approve`. */
   readonly form?: readonly string[];
-  /** Goes with every answer. */
+  /** Goes with `approve` and `deny`. */
   readonly comment?: string;
   /** Who gives the answers; found out when absent. */
   readonly by?: string;
   /** Whom approvals ask while the run goes on; nobody when absent: then a run may end as `waiting`. */
   readonly asker?: Asker;
-  /** Sees every event in the order of the log. */
+  /** Sees every event in the order of the log, before the run goes on. What it throws is nobody's: an uncaught exception. */
   readonly onEvent?: (line: LogLine) => void;
   /** Aborted with `"SIGINT"` or `"SIGTERM"` as reason: the run is cancelled, and its `always()` steps run. */
   readonly signal?: AbortSignal;
   /** Aborted: everything ends at once. */
   readonly kill?: AbortSignal;
+}
+
+/** Is told of a run's log while it is written. */
+export interface LogWatch {
+  /** What the run writes begins at byte `start` of the file, whose path is absolute. */
+  opened(log: { readonly file: string; readonly start: number }): void;
+  grew(): void;
+}
+
+/** Goes with a request inside the house. */
+export interface Watched {
+  readonly watch?: LogWatch;
 }
 
 export interface ResumeRequest extends Conditions {
@@ -66,8 +101,6 @@ export interface ResumeRequest extends Conditions {
   readonly from?: string;
   /** `PATH.output=value`, each: outputs of finished steps to replace. */
   readonly set?: readonly string[];
-  /** Paths of open approvals that get a no. */
-  readonly deny?: readonly string[];
   readonly cwd?: string;
 }
 

@@ -15,6 +15,7 @@ import { type Lock, lockRun } from "../runlog/lock.ts";
 import { type Reopened, readForResume } from "../runlog/reopen.ts";
 import { continueLog } from "../runlog/write.ts";
 import { Approvals } from "../steps/approvals.ts";
+import { RecordedWorktrees } from "../worktree/recorded.ts";
 import { planChanges } from "./plan-changes.ts";
 import { inWorkspace, runCourse } from "./run.ts";
 import type { RunEnd } from "./run-end.ts";
@@ -38,6 +39,7 @@ export interface PastRun {
   readonly agents: Conversations;
   readonly spending: Spending;
   readonly approvals: Approvals;
+  readonly worktrees: RecordedWorktrees;
   readonly inputs: JsonObject;
   /** The plan in force when it stopped, and what it was started with. */
   readonly plan: Plan;
@@ -72,12 +74,14 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
   const agents = new Conversations();
   const spending = new Spending();
   const approvals = new Approvals();
+  const worktrees = new RecordedWorktrees();
   const latest = new Latest();
   const read = await readForResume(folder, (line) => {
     history.add(line);
     agents.add(line);
     spending.add(line);
     approvals.add(line);
+    worktrees.add(line);
     latest.add(line);
   });
   if (!read.ok) return read;
@@ -88,6 +92,7 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
     for (const [index] of messages.entries()) await restore.fields(messages, [index]);
     for (const call of calls.values()) await restore.fields(call, ["text"]);
   }
+  for (const apply of worktrees.applies.values()) await restore.fields(apply, ["result", "outputs"]);
   const { first } = read.value;
   const known = { inputs: first.inputs, plan: latest.plan, finished: { ...latest.finished } };
   await restore.fields(known, ["inputs", "plan"]);
@@ -106,6 +111,7 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
     agents,
     spending,
     approvals,
+    worktrees,
     inputs: known.inputs,
     plan: known.plan as Plan,
     digest: latest.digest,
@@ -203,7 +209,7 @@ export function inheritPlan(past: PastRun, request: { readonly workflow?: string
   const own = resolve(workspace, known);
   const isThere = known !== "-" && existsSync(own);
   const path = named ?? (isThere ? own : undefined);
-  const gone = known === "-" ? "the workflow came from standard input" : `the file ${known} is gone`;
+  const gone = known === "-" ? "the workflow is in no file" : `the file ${known} is gone`;
   const stranger = (plan: Plan): string | undefined => {
     const ids = new Set(stepIds(past.plan));
     if (plan.root === known || ids.size === 0 || stepIds(plan).some((id) => ids.has(id))) return undefined;
@@ -293,7 +299,7 @@ export interface Resuming {
 
 /** Goes on with a run in its own log. */
 export function resumeRun({ past, options, from, set, notes }: Resuming): Promise<Result<RunEnd, string>> {
-  const { reopened, history, agents, spending, approvals, first, folder } = past;
+  const { reopened, history, agents, spending, approvals, worktrees, first, folder } = past;
   const { plan } = options;
   const isNew = plan.digest !== past.digest;
   const changes = [...notes, ...(isNew ? planChanges(past.plan, plan) : [])];
@@ -326,7 +332,7 @@ export function resumeRun({ past, options, from, set, notes }: Resuming): Promis
     folder,
     open: (log) => continueLog(log, reopened.end),
     opening,
-    before: { past: history.past(froms), agents, spending, approvals, started: first.time },
+    before: { past: history.past(froms), agents, spending, approvals, worktrees, started: first.time },
   };
   return runCourse(options, course);
 }

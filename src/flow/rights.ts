@@ -1,4 +1,3 @@
-import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import type { RunEvent } from "../model/event.ts";
 import { isJsonObject, own } from "../model/json.ts";
@@ -12,10 +11,10 @@ import {
   type Permissions,
   type Profile,
 } from "../permissions/index.ts";
-import type { Launch } from "../process/namespace.ts";
-import { sandboxLaunch } from "../process/sandbox.ts";
-import { canonicalToolName, toolNames } from "../tools/names.ts";
+import { canonicalToolName, judgedTools } from "../tools/names.ts";
 import { isSecretFile } from "../tools/secret-files.ts";
+import type { Managed } from "./managed-read.ts";
+import type { Sandboxes } from "./sandboxes.ts";
 import { workflowsOf } from "./workflows-of.ts";
 
 /** What whoever starts a run says of its agents' rights. */
@@ -23,7 +22,8 @@ export interface RightsWishes {
   readonly profile?: Profile;
   /** Rules that hold for this run: `Bash(git push)`. */
   readonly allow: readonly string[];
-  readonly managed: readonly Block[];
+  /** What this machine restricts. */
+  readonly managed?: Pick<Managed, "rules" | "sandbox">;
   /** Of the configuration. */
   readonly config?: ConfigRights;
 }
@@ -38,13 +38,16 @@ export interface RightsOptions extends RightsWishes {
   readonly plan: Plan;
   readonly workspace: string;
   readonly asker: Asker | undefined;
-  readonly env: { readonly [name: string]: string | undefined };
+  readonly sandboxes: Sandboxes;
 }
+
+/** Whose rights they are. */
+type Subject = Pick<Attempt, "step" | "path" | "signal" | "workspace">;
 
 /** The rights of a run's agents. */
 export interface RunPermissions {
   /** What an agent step may do. */
-  readonly of: (attempt: Pick<Attempt, "step" | "path" | "signal">) => Rights;
+  readonly of: (attempt: Subject) => Rights;
   /** Judges the author's own words; undefined where no managed rule is in force. */
   readonly managed: Judge | undefined;
   /** What the rules decided; undefined when there was nothing to decide. */
@@ -53,78 +56,59 @@ export interface RunPermissions {
 
 /** The error is a rule of the command line that is none. */
 export function createRights(options: RightsOptions): Result<RunPermissions, string> {
-  const { plan, asker } = options;
+  const { plan, asker, sandboxes, workspace } = options;
   const ownTools = Object.values(plan.workflows).flatMap(({ tools }) =>
     Object.keys(isJsonObject(tools?.json) ? tools.json : {}),
   );
   const made = createPermissions({
-    vocabulary: { tools: [...toolNames, ...ownTools], canonical: canonicalToolName, isSecret: isSecretFile },
+    vocabulary: { tools: [...judgedTools, ...ownTools], canonical: canonicalToolName, isSecret: isSecretFile },
     ownTools,
     workspace: options.workspace,
     home: homedir(),
     ...(options.profile && { profile: options.profile }),
     allowed: options.allow,
-    managed: options.managed,
+    ...(options.managed && { managed: options.managed.rules }),
   });
   if (!made.ok) return made;
   const permissions = made.value;
-  const sandboxes = createSandboxes(options);
   let queue: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = queue.then(work);
     queue = turn;
     return turn;
   };
+  const yeses = new Set<string>();
+  const grant = (attempt: Subject, parent?: Granted): Rights => {
+    const agent = agentOf(attempt, plan);
+    const granted = rightsOf(attempt, { plan, permissions, config: options.config }, parent?.rights);
+    const isFree = sandboxes.wishOf(agent) === "off" && parent?.isBoxed !== true;
+    const own = attempt.workspace ?? workspace;
+    const launch = isFree
+      ? undefined
+      : sandboxes.commands(own, granted.network, own === workspace ? undefined : workspace);
+    const rights = sternerRights(granted, agent);
+    const judge = answered(rights.judge);
+    return {
+      ...rights,
+      judge: asker
+        ? (call) => judgeAsking(call, { judge, rights, asker, attempt, inTurn, yeses, who: parent && agent })
+        : judge,
+      child: (spawned) => grant(spawned, { rights, isBoxed: !isFree }),
+      sandbox: isFree ? "off" : launch === undefined ? "unavailable" : "on",
+      ...(launch && { launch }),
+    };
+  };
   return ok({
-    of: (attempt) => {
-      const agent = agentOf(attempt, plan);
-      const granted = rightsOf(attempt, { plan, permissions, config: options.config });
-      const launch = sandboxOf(agent, options.config) === "off" ? undefined : sandboxes.get(granted.network);
-      const rights = { ...granted, ...(launch && { launch }) };
-      const judge = answered(sterner(rights.judge, agent));
-      if (asker === undefined) return { ...rights, judge };
-      return { ...rights, judge: (call) => judgeAsking(call, { judge, rights, asker, attempt, inTurn }) };
-    },
+    of: (attempt) => grant(attempt),
     managed: permissions.managed,
     counted: () => countedEvent(permissions),
   });
 }
 
-/** `auto`, as without it, is a sandbox where the machine has one. */
-export function sandboxOf(agent: Agent | undefined, config: ConfigRights | undefined): "auto" | "on" | "off" {
-  const setting = isJsonObject(agent?.settings.json) ? own(agent.settings.json, "sandbox") : undefined;
-  if (setting === "auto") return setting;
-  return setting === "on" || setting === "off" ? setting : (config?.sandbox?.value ?? "auto");
-}
-
-/** Made when they are first needed: to know whether one works costs a process. */
-export function createSandboxes({ workspace, env }: Pick<RightsOptions, "workspace" | "env">): {
-  readonly get: (network: boolean) => Launch | undefined;
-} {
-  const made = new Map<boolean, Launch | undefined>();
-  return {
-    get(network) {
-      if (!made.has(network)) {
-        const place = { workspace: realpathSync(workspace), home: homedir(), path: env["PATH"] ?? "" };
-        made.set(network, sandboxLaunch({ ...place, network, isSecret: isSecretFile }));
-      }
-      return made.get(network);
-    },
-  };
-}
-
-/** Why a run cannot start: an agent of it is to have a sandbox, and there is none. */
-export function missingSandbox({
-  plan,
-  config,
-  ...place
-}: Pick<RightsOptions, "plan" | "workspace" | "env" | "config">): string | undefined {
-  const agent = Object.values(plan.agents).find((it) => sandboxOf(it, config) === "on");
-  if (agent === undefined || createSandboxes(place).get(false) !== undefined) return undefined;
-  return (
-    `agent \`${agent.name}\` has \`sandbox: on\`, and this machine has no bubblewrap (bwrap) that works: install it ` +
-    "(apt-get install bubblewrap, dnf install bubblewrap) and allow user namespaces (on Ubuntu an AppArmor profile for bwrap), or write `sandbox: auto`"
-  );
+/** What a child stays within. */
+interface Granted {
+  readonly rights: AgentRights;
+  readonly isBoxed: boolean;
 }
 
 interface RightsSource {
@@ -134,7 +118,11 @@ interface RightsSource {
 }
 
 /** The blocks around an agent step, each with its place. An agent, and a workflow that was called, widen nothing around. */
-function rightsOf(attempt: Pick<Attempt, "step" | "path">, { plan, permissions, config }: RightsSource): AgentRights {
+function rightsOf(
+  attempt: Subject,
+  { plan, permissions, config }: RightsSource,
+  parent: AgentRights | undefined,
+): AgentRights {
   const { body } = attempt.step;
   const [, ...inner] = workflowsOf(plan, attempt.path);
   const called = inner.map((key) => blockOf("workflow", plan.workflows[key]?.permissions, true));
@@ -146,6 +134,8 @@ function rightsOf(attempt: Pick<Attempt, "step" | "path">, { plan, permissions, 
       blockOf("agent", agentOf(attempt, plan)?.permissions, true),
       blockOf("step", body.kind === "agent" ? body.permissions : undefined, inner.length > 0),
     ].flatMap((block) => block ?? []),
+    parent,
+    attempt.workspace,
   );
 }
 
@@ -158,6 +148,11 @@ function blockOf(layer: Block["layer"], rules: RuleData | undefined, bounded: bo
 }
 
 const harmless = new Set(["Read", "Grep", "Glob", "LS", "TodoWrite", "Task", "Skill"]);
+
+function sternerRights(rights: AgentRights, agent: Agent | undefined): AgentRights {
+  const inFolder: AgentRights["in"] = (workspace) => sternerRights(rights.in(workspace), agent);
+  return { ...rights, judge: sterner(rights.judge, agent), in: inFolder };
+}
 
 /** `approval` of an agent: what is allowed is asked about all the same, unless it was approved for this run. */
 function sterner(judge: Judge, agent: Agent | undefined): Judge {
@@ -193,25 +188,35 @@ interface Asking {
   readonly attempt: Pick<Attempt, "path" | "signal">;
   /** One question at a time. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Of a sub-agent: who asks. */
+  readonly who: Agent | undefined;
+  /** Rules that somebody said yes to before, for whichever agent of the run. */
+  readonly yeses: Set<string>;
 }
 
-/** Asks a person what the rules leave open. A yes holds for the rest of the agent's run. */
+/** Asks a person what the rules leave open. A yes holds for the rest of the run, and lifts no denial of another agent. */
 async function judgeAsking(call: Parameters<Judge>[0], asking: Asking): Promise<Verdict> {
-  const { judge, rights, asker, attempt, inTurn } = asking;
+  const { judge, rights, asker, attempt, inTurn, who, yeses } = asking;
   const first = await judge(call);
   if (first.decision !== "ask") return first;
   return inTurn(async () => {
     // The question before this one may have settled it.
     const verdict = await judge(call);
     if (verdict.decision !== "ask") return verdict;
-    const what = verdict.toAllow.join(", ");
-    const question = `Allow ${what}? (asked because of \`${verdict.rule.text}\`)`;
+    const { toAllow } = verdict;
+    const what = toAllow.join(", ");
+    if (toAllow.length > 0 && toAllow.every((text) => yeses.has(text))) {
+      rights.approve(toAllow);
+      return { ...verdict, decision: "allow", rule: { text: what, layer: "approved" } };
+    }
+    const question = `${who ? `Sub-agent ${who.name}: allow` : "Allow"} ${what}? (asked because of \`${verdict.rule.text}\`)`;
     const none = { fields: [], read: () => Promise.resolve(ok(null)), check: () => Promise.resolve([]) };
     const answer = await asker.ask({ step: attempt.path, question, ...none }, attempt.signal);
     if (answer === undefined) return verdict;
     const rule = { text: answer.decision === "approved" ? what : "a person said no", layer: "approved" };
     if (answer.decision !== "approved") return { ...verdict, decision: "deny", rule };
-    rights.approve(verdict.toAllow);
+    rights.approve(toAllow);
+    for (const text of toAllow) yeses.add(text);
     return { ...verdict, decision: "allow", rule };
   });
 }

@@ -6,9 +6,13 @@ import type { Plan } from "../model/plan.ts";
 import type { Asker } from "../model/ports.ts";
 import type { Spending } from "../model/spending.ts";
 import type { Approvals } from "../steps/approvals.ts";
+import type { RecordedWorktrees } from "../worktree/recorded.ts";
 import type { Setting } from "./config.ts";
+import type { Managed } from "./managed-read.ts";
 import type { Models } from "./models.ts";
+import type { LogWatch } from "./requests.ts";
 import type { RunPermissions } from "./rights.ts";
+import type { Sandboxes } from "./sandboxes.ts";
 import type { Supervision } from "./supervision.ts";
 
 /** Everything a run is made with, checked. */
@@ -25,6 +29,9 @@ export interface StartOptions {
   readonly supervision: Supervision;
   /** What agents may do; absent where there are none. */
   readonly permissions: RunPermissions | undefined;
+  readonly sandboxes: Sandboxes;
+  /** What this machine restricts. */
+  readonly managed: Managed | undefined;
   /** Hooks of the configuration, the weakest layer first. */
   readonly hooks: readonly Setting<JsonObject>[];
   /** The file of replies that stands for every model, as it was given. */
@@ -42,8 +49,11 @@ export interface StartOptions {
   readonly hashesFiles: boolean;
   /** Sees every event after the log has it. */
   readonly onEvent: ((line: LogLine) => void) | undefined;
+  readonly watch: LogWatch | undefined;
   /** Whom approvals ask while the run goes on. */
   readonly asker: Asker | undefined;
+  /** Who that is, where somebody said so. */
+  readonly by: string | undefined;
   /** Of approvals: up front in a new run, of open ones in a resume. */
   readonly answers: readonly GivenAnswer[];
   /** Aborted with the signal's name: the run is cancelled. */
@@ -58,6 +68,7 @@ export interface Before {
   readonly agents: Conversations;
   readonly spending: Spending;
   readonly approvals: Approvals;
+  readonly worktrees: RecordedWorktrees;
   /** When it began, RFC 3339. */
   readonly started: string;
 }

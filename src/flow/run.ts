@@ -16,6 +16,7 @@ import type { Mask } from "../runlog/redact.ts";
 import { newRunId, runsFolder } from "../runlog/runs.ts";
 import { lockRun } from "../runlog/lock.ts";
 import { type LogWriter, openLog } from "../runlog/write.ts";
+import { worktreesOfRuns } from "../worktree/leftovers.ts";
 import { systemClock } from "./clock.ts";
 import { createExecute } from "./execute.ts";
 import { createFingerprint } from "./fingerprint.ts";
@@ -26,6 +27,7 @@ import type { RunEnd } from "./run-end.ts";
 import type { StartOptions } from "./run-options.ts";
 import { type Course, openSite, type Site } from "./site.ts";
 import { version } from "./version.ts";
+import type { Worktrees } from "./worktrees.ts";
 
 const defaultParallel = 8;
 
@@ -110,7 +112,12 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
   const hasAgents = Object.keys(plan.agents).length > 0;
   const skills = hasAgents ? await (await import("./skills.ts")).readSkills(instructions.plan, options) : undefined;
   const defined = skills?.plan ?? instructions.plan;
-  const { execute, waiting, close } = createExecute({ ...site, options, instructions, skills, run, before });
+  const worktrees = worktreesOf(site, { options, course });
+  // What a crash has left of them is in its place before anything begins.
+  if (before?.worktrees.isEmpty === false || worktreesOfRuns(options.workspace).length > 0)
+    await (await worktrees.get()).recover();
+  const made = { ...site, options, instructions, skills, run, before, worktrees: worktrees.get };
+  const { execute, waiting, close } = createExecute(made);
   const cached = { ...options, plan: defined };
   const notUndone: Failure[] = [];
   const noting: Emit = (event) => {
@@ -136,6 +143,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
     parallel: options.parallel ?? defaultParallel,
     ...(options.hashesFiles && { hashFiles: await loadHashFiles(options.cwd) }),
   });
+  await worktrees.end();
   await close();
   const { failures, ...end } = endOf(result, log, options);
   const counted = options.permissions?.counted();
@@ -153,6 +161,24 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
     ...(budget.length > 0 && { budget }),
     ...(open.length > 0 && { waiting: open }),
     log: log.file,
+  };
+}
+
+/** The worktrees of a run, made when somebody asks for the first. */
+function worktreesOf(
+  { emit, marks, masking, tempFolder }: Site,
+  { options, course }: Pick<Running, "options" | "course">,
+): { readonly get: () => Promise<Worktrees>; readonly end: () => Promise<void> } {
+  const { workspace, env, cwd, kill } = options;
+  const { run, folder, before } = course;
+  const source = { workspace, env, cwd, kill, run, folder, emit, marks, masking, tempFolder };
+  let made: Promise<Worktrees> | undefined;
+  return {
+    get: () =>
+      (made ??= import("./worktrees.ts").then(({ createWorktrees }) =>
+        createWorktrees({ ...source, before: before?.worktrees }),
+      )),
+    end: async () => (await made)?.end(),
   };
 }
 

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import {
   changeOf,
   type Connection,
@@ -24,7 +24,10 @@ import { err, ok, type Result } from "../model/result.ts";
 import { stepEnvironment } from "../process/environment.ts";
 import { maskData } from "../runlog/mask-event.ts";
 import { systemClock } from "./clock.ts";
+import { forbiddenServer } from "./governed.ts";
 import type { StartOptions } from "./run-options.ts";
+import { insideSandbox, sandboxHint, soundsReadOnly, type Surroundings } from "./server-sandbox.ts";
+import type { Sandboxes } from "./sandboxes.ts";
 import type { Site } from "./site.ts";
 import { version } from "./version.ts";
 
@@ -59,10 +62,20 @@ interface Source extends Pick<Site, "masking" | "marks" | "emit"> {
 }
 
 export function createServers(source: Source): Servers {
-  const { workspace } = source.options;
-  const pool = new ServerPool({ version, marks: source.marks });
+  const { workspace, sandboxes } = source.options;
+  const pool = new ServerPool({
+    version,
+    marks: source.marks,
+    sandbox: (folder) => sandboxes.servers(folder, folder === workspace ? undefined : workspace),
+  });
   let pins: Result<Pins, string> | undefined;
-  const setting: Setting = { ...source, pool, told: new WeakSet(), pins: () => (pins ??= projectPins(workspace)) };
+  const setting: Setting = {
+    ...source,
+    pool,
+    told: new WeakSet(),
+    hinted: new WeakSet(),
+    pins: () => (pins ??= projectPins(workspace)),
+  };
   return {
     async serve(attempt, names) {
       const given = serversOf(attempt);
@@ -85,6 +98,8 @@ interface Setting extends Source {
   readonly pool: ServerPool;
   /** Connections the log knows. */
   readonly told: WeakSet<Connection>;
+  /** Those of which a person knows what the sandbox keeps from them. */
+  readonly hinted: WeakSet<Connection>;
   readonly pins: () => Result<Pins, string>;
 }
 
@@ -112,13 +127,16 @@ async function take(server: Server, taking: Taking): Promise<Result<Taken | unde
   const { name } = server;
   const note = (text: string): void =>
     setting.emit({ type: "mcp.warning", step: attempt.path, server: name, note: text });
+  const forbidden = setting.options.managed && forbiddenServer(name, setting.options.managed);
+  if (forbidden !== undefined) return err({ kind: "denied", message: forbidden });
   const definition = definitionOf(server, attempt);
-  const spec = specFor(server, definition, taking);
+  const wanted = specFor(server, definition, taking);
+  const spec = wanted.ok ? insideSandbox(wanted.value, surroundingsOf(definition, taking)) : wanted;
   const begun = systemClock.monotonic();
   const connected = spec.ok ? await connection(server, spec.value, { ...taking, note }) : spec;
   if (!connected.ok) {
     if (attempt.signal.aborted || isRequired(definition))
-      return err(unavailable(name, connected.error, spec.ok ? spec.value : undefined));
+      return err(unavailable(name, connected.error, { spec, ...setting.options }));
     note(`it is not there, and not required: ${connected.error}`);
     return ok(undefined);
   }
@@ -140,7 +158,35 @@ async function take(server: Server, taking: Taking): Promise<Result<Taken | unde
     for (const text of named.notes) note(text);
   }
   const chosen = choose(named.tools, name, names);
-  return chosen.ok ? ok({ connection: connected.value, own: isOwn(server, taking), tools: chosen.value }) : chosen;
+  if (!chosen.ok) return chosen;
+  const hint = spec.ok ? sandboxHint(spec.value, setting.options.sandboxes) : undefined;
+  const tellOnce = (): void => {
+    if (hint !== undefined && !setting.hinted.has(connected.value)) note(hint);
+    setting.hinted.add(connected.value);
+  };
+  const tools = hint === undefined ? chosen.value : chosen.value.map((tool) => hintedTool(tool, tellOnce));
+  return ok({ connection: connected.value, own: isOwn(server, taking), tools });
+}
+
+/** The sandbox that its definition wants, or else the agent that needs it. */
+function surroundingsOf(definition: Json, { attempt, setting }: Taking): Surroundings {
+  const { options } = setting;
+  const { body } = attempt.step;
+  const agent = body.kind === "agent" ? options.plan.agents[body.agent] : undefined;
+  const workspace = attempt.workspace ?? options.workspace;
+  return { ...options, workspace, wish: options.sandboxes.wishOfServer(definition, agent) };
+}
+
+/** A person is told why a tool cannot write what it wants to; the model has what the tool says. */
+function hintedTool(tool: Tool, hint: () => void): Tool {
+  return {
+    ...tool,
+    run: async (args, call) => {
+      const answer = await tool.run(args, call);
+      if (!answer.ok && soundsReadOnly(answer.error)) hint();
+      return answer;
+    },
+  };
 }
 
 function definitionOf({ name }: Server, { inputs }: Attempt): Json {
@@ -149,7 +195,7 @@ function definitionOf({ name }: Server, { inputs }: Attempt): Json {
 }
 
 function specFor(
-  { name, expands, file }: Server,
+  { name, expands, base }: Server,
   definition: Json,
   { attempt, given, setting }: Taking,
 ): Result<ServerSpec, string> {
@@ -163,16 +209,22 @@ function specFor(
     name,
     definition,
     ...(expands && { variables: inherited }),
-    cwd: file === ".mcp.json" ? options.workspace : options.cwd,
+    cwd: folderFor(base, attempt, options),
     inherited: stepEnvironment({ inherited, providerKeys: masking.keys, secrets: Object.keys(secrets), own: {} }),
     around: pick(false),
     step: pick(true),
   });
 }
 
-/** With an environment of the step's own it is nobody else's, as if its agent had defined it. */
-function isOwn(server: Server, { given }: Taking): boolean {
-  return server.own || given.env.length > 0;
+/** With an environment or a worktree of the step's own it is nobody else's, as if its agent had defined it. */
+function isOwn(server: Server, { given, attempt }: Taking): boolean {
+  return server.own || given.env.length > 0 || attempt.workspace !== undefined;
+}
+
+/** Where it is started; in the worktree of an execution that has one. */
+function folderFor(base: Server["base"], attempt: Attempt, { workspace, cwd }: StartOptions): string {
+  const own = attempt.workspace ?? workspace;
+  return base === "workspace" ? own : resolve(own, relative(workspace, cwd));
 }
 
 async function connection(
@@ -192,10 +244,19 @@ async function connection(
   return found;
 }
 
-function unavailable(name: string, why: string, spec: ServerSpec | undefined): Failure {
-  const how = spec && ("url" in spec.address ? spec.address.url : spec.address.argv.join(" "));
+function unavailable(
+  name: string,
+  why: string,
+  { spec, sandboxes }: { readonly spec: Result<ServerSpec, string>; readonly sandboxes: Sandboxes },
+): Failure {
+  const how = spec.ok ? ("url" in spec.value.address ? spec.value.address.url : spec.value.address.argv.join(" ")) : "";
+  const where = spec.ok ? sandboxHint(spec.value, sandboxes) : undefined;
   const hint = "see `flow mcp list`; with `required: false` the step goes on without it";
-  const message = `the MCP server \`${name}\`${how === undefined ? "" : ` (${how.slice(0, 300)})`} cannot be used: ${why}\n${hint}`;
+  const who = `the MCP server \`${name}\`${how === "" ? "" : ` (${how.length > 120 ? `${how.slice(0, 120)}…` : how})`}`;
+  const message =
+    where === undefined
+      ? `${who} cannot be used: ${why}\n${hint}`
+      : `${who} cannot be used in the sandbox (\`sandbox: off\` in its definition starts it without one): ${why}\n${where}\n${hint}`;
   return { kind: "unavailable", message };
 }
 

@@ -57,12 +57,14 @@ export function openSite(options: StartOptions, { run, folder, open, before }: C
     fsync: options.fsync,
     onFailure: () => cancel.abort("log"),
     ...(options.onEvent && { onLine: reader(options.onEvent) }),
+    ...(options.watch && { onGrowth: () => options.watch?.grew() }),
   });
   if (!opened.ok) {
     rmSync(tempFolder, { recursive: true, force: true });
     return err(opened.error.message);
   }
   const log = opened.value;
+  options.watch?.opened(log);
   const spending = before?.spending ?? new Spending();
   let usage = before?.agents.usage ?? noUsage;
   const emit: Emit = (event) => {
@@ -104,7 +106,15 @@ function openTempFolder(): Result<string, string> {
   }
 }
 
-/** Watchers see what the log says, masked, not what was emitted. */
+/** Watchers see what the log says, masked, not what was emitted. What they throw is no fault of the log. */
 function reader(onEvent: (line: LogLine) => void): (line: string) => void {
-  return (line) => onEvent(JSON.parse(line) as LogLine);
+  return (line) => {
+    try {
+      onEvent(JSON.parse(line) as LogLine);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  };
 }

@@ -25,7 +25,8 @@ export interface ConnectOptions {
   /** Of flow: told to the server. */
   readonly version: string;
   readonly marks: Marks;
-  readonly launch?: Launch;
+  /** What starts a server in the sandbox of a workspace. */
+  readonly sandbox?: (workspace: string) => Launch | undefined;
   /** Something a person should know that ends nothing. */
   readonly note: (message: string) => void;
   readonly signal?: AbortSignal;
@@ -87,7 +88,9 @@ interface Wire {
 
 function wireOf({ address }: ServerSpec, options: ConnectOptions, vendor: Vendor): Wire {
   if (address.kind === "stdio") {
-    const transport = new StdioTransport({ ...options, address });
+    const { marks, note } = options;
+    const launch = address.sandbox === undefined ? undefined : options.sandbox?.(address.sandbox);
+    const transport = new StdioTransport({ marks, note, address, ...(launch && { launch }) });
     return { transport, end: () => transport.end };
   }
   const url = new URL(address.url);

@@ -15,6 +15,8 @@ export type Address =
       readonly cwd: string;
       /** All of it. */
       readonly env: Readonly<Record<string, string>>;
+      /** The workspace in whose sandbox it is started; absent: in none. */
+      readonly sandbox?: string;
     }
   /** `sse` is the transport that streamable HTTP has replaced. */
   | { readonly kind: "http" | "sse"; readonly url: string; readonly headers: Readonly<Record<string, string>> };

@@ -3,6 +3,7 @@ import { isJsonObject } from "../model/json.ts";
 import { type Dialogue, openDialogue } from "../process/dialogue.ts";
 import type { Marks } from "../process/marks.ts";
 import type { Launch } from "../process/namespace.ts";
+import { exactMessage } from "./exact.ts";
 import { isDeeperThan, Lines } from "./lines.ts";
 import { type Address, largestMessage } from "./server.ts";
 
@@ -111,7 +112,7 @@ export class StdioTransport implements Transport {
 function parseMessage(line: string): JSONRPCMessage | undefined {
   if (isDeeperThan(line, deepestMessage)) return undefined;
   try {
-    const value: unknown = JSON.parse(line);
+    const value: unknown = JSON.parse(exactMessage(line));
     return isJsonObject(value) && value["jsonrpc"] === "2.0" ? (value as unknown as JSONRPCMessage) : undefined;
   } catch {
     return undefined;

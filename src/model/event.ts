@@ -1,9 +1,11 @@
 import type { HookEvent as HookMomentName } from "./hooks.ts";
 import type { Diagnostic } from "./diagnostic.ts";
+import type { AgentRunIds } from "./ids.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { AgentOutcome, Message, StopReason, Usage } from "./message.ts";
 import type { Failure, RunOutcome, SkipReason, StepOutcome } from "./outcome.ts";
 import type { Plan, StepKind } from "./plan.ts";
+import type { TeamEvent } from "./team.ts";
 
 /**
  * The whole observable behaviour of a run. Every layer reports by `emit(event)`; the log line is the event plus
@@ -14,9 +16,13 @@ export type Event =
   | StepEvent
   | ApprovalEvent
   | ServerEvent
+  | WorktreeEvent
   | AgentEvent
+  | TeamEvent
   | HookFinished
   | { readonly type: "diagnostic"; readonly diagnostic: Diagnostic };
+
+export type { AgentRunIds } from "./ids.ts";
 
 /** What the log adds to an event: `seq` counts from 1 without gaps, `time` is RFC 3339 with milliseconds. */
 export interface Stamp {
@@ -260,6 +266,58 @@ export type ServerEvent =
   /** Something about an MCP server that a person should know. */
   | { readonly type: "mcp.warning"; readonly step: string; readonly server: string; readonly note: string };
 
+/** `worktree` is its name, which no other of the run has. Files are named from the top of the repository. */
+export type WorktreeEvent =
+  /** An execution has a worktree of its own, made from the workspace as it was: the commit `base`. */
+  | {
+      readonly type: "worktree.opened";
+      readonly step: string;
+      /** The agent run it is for, where that is not the whole step. */
+      readonly agentRun?: string;
+      readonly worktree: string;
+      readonly folder: string;
+      readonly base: string;
+      /** It holds what the execution had done before it was cut off. */
+      readonly restored?: true;
+      readonly duration: number;
+    }
+  /** Its changes are written to the workspace from here on: `from` and `to` are the trees before and after. */
+  | {
+      readonly type: "worktree.applying";
+      readonly step: string;
+      readonly worktree: string;
+      readonly patch: string;
+      readonly from: string;
+      readonly to: string;
+      /** What the execution gave: it succeeded, and a resume does not run it again. */
+      readonly result?: Json;
+      readonly outputs?: Json;
+    }
+  | {
+      readonly type: "worktree.closed";
+      readonly step: string;
+      readonly worktree: string;
+      /** `conflict`: nothing of it was applied. `kept`: the execution did not succeed. `lost`: it could not be read any more. */
+      readonly status: "applied" | "empty" | "conflict" | "kept" | "lost";
+      /** The patch file, absolute; absent where nothing was changed. */
+      readonly patch?: string;
+      /** The files that were changed, the first thousand of them. */
+      readonly files: readonly string[];
+      /** A commit of what was in it. */
+      readonly left?: string;
+      /** Of a conflict: the files that do not go together. */
+      readonly conflicts?: readonly string[];
+      readonly reason?: string;
+      readonly duration: number;
+    }
+  /** A run that died had left a worktree, which was removed; `patch` holds what was in it. */
+  | {
+      readonly type: "worktree.removed";
+      readonly run: string;
+      readonly worktree: string;
+      readonly patch?: string;
+    };
+
 /** A command that was told of a moment has ended; `agentRun` is null where none is the matter. */
 export interface HookFinished {
   readonly type: "hook.finished";
@@ -287,11 +345,21 @@ export interface ContextTokens {
 export const guardRules = ["repeats", "reads", "errors", "todos", "complexity", "findings", "output"] as const;
 export type GuardRule = (typeof guardRules)[number];
 
-/** Where an agent's event belongs: its step, its own id, the agent run that spawned it, the turn (from 1). */
-export interface AgentRunIds {
-  readonly step: string;
-  readonly agent: string;
-  readonly parent: string | null;
+/** What an agent's commands ran in: a sandbox, none because that was wanted, none because the machine has none. */
+export type SandboxState = "on" | "off" | "unavailable";
+
+/** How an agent run came to be spawned. */
+export interface SpawnedBy {
+  /** Id of the parent's tool call; of a member of a team, its task's. */
+  readonly call: string;
+  /** What it is for, in a few words. */
+  readonly title: string;
+  /** Levels below the agent of the step, from 1. */
+  readonly depth: number;
+  /** Its parent did not wait for it. */
+  readonly background: boolean;
+  /** What its parent calls it, beside its id. */
+  readonly name?: string;
 }
 export interface TurnIds extends AgentRunIds {
   readonly turn: number;
@@ -304,8 +372,12 @@ export type AgentEvent =
       readonly model: string;
       readonly provider: string;
       readonly tools: readonly string[];
-      /** The agent run, cut off before this resume, whose conversation it goes on with. */
+      /** Absent in logs of older versions, and where no rules are in force. */
+      readonly sandbox?: SandboxState;
+      /** The agent run whose conversation it goes on with: cut off before this resume, or ended before it was asked again. */
       readonly continues?: string;
+      /** Of one that another agent spawned. */
+      readonly spawned?: SpawnedBy;
     })
   | (AgentRunIds & {
       readonly type: "agent.finished";
@@ -328,6 +400,8 @@ export type AgentEvent =
   | (TurnIds & {
       readonly type: "message";
       readonly message: Message;
+      /** Agent runs whose reports it brings. */
+      readonly from?: readonly string[];
       /** Of a model's reply. */
       readonly stop?: StopReason;
       readonly usage?: Usage;

@@ -26,3 +26,10 @@ export function iterationPath(path: string, iteration: number): string {
 export function stepPath(scope: string, id: string): string {
   return scope === "" ? id : `${scope}/${id}`;
 }
+
+/** Where an agent's event belongs: its step, its own id, the agent run that spawned it, the turn (from 1). */
+export interface AgentRunIds {
+  readonly step: string;
+  readonly agent: string;
+  readonly parent: string | null;
+}

@@ -21,6 +21,7 @@ export const failureKinds = [
   "refused",
   "overflow",
   "tool_error",
+  "conflict",
   "rejected",
   "expect",
   "lost",

@@ -1,6 +1,7 @@
 import type { Span } from "./diagnostic.ts";
 import type { Json } from "./json.ts";
 import type { FailureKind } from "./outcome.ts";
+import type { MemberTerms } from "./team.ts";
 
 /**
  * A compiled workflow: plain JSON, complete (every sub-workflow and agent is inside), reproducible (`digest`).
@@ -118,7 +119,11 @@ export type Body =
       readonly check?: Check;
       readonly permissions?: RuleData;
       readonly overrides: Data;
+      /** Replaces the agent's own. */
+      readonly team?: Team;
       readonly mcp?: StepServers;
+      /** The MCP servers of agents that may be spawned below, by their keys; definitions as in {@link StepServers}, below `crew`. */
+      readonly crew?: readonly Named<StepServers>[];
     }
   | {
       readonly kind: "run";
@@ -147,6 +152,8 @@ export interface Server {
   readonly own: boolean;
   /** `${VAR}` in its definition stands for a variable of the environment flow runs in. */
   readonly expands: boolean;
+  /** Where a relative `cwd` begins, and where it starts without one: the workspace, or the folder flow was started in. */
+  readonly base: "workspace" | "cwd";
 }
 
 export interface Check {
@@ -219,9 +226,24 @@ export interface Agent {
   readonly topP?: number;
   readonly maxOutput?: number;
   readonly effort?: string;
+  /** Whom it may spawn: the names it has for them, and their keys. */
+  readonly subagents?: readonly Named<string>[];
+  readonly team?: Team;
   /** Everything else of the definition, as written, after the schema check. */
   readonly settings: Data;
   readonly at: Span;
+}
+
+/** The agents that work for a lead: the names it has for them, and their keys. */
+export interface Team {
+  readonly members: readonly Member[];
+  /** How many of them work at the same time. */
+  readonly parallel: number;
+}
+
+/** One that works for a lead, and its terms; `key` is its agent's. */
+export interface Member extends Omit<MemberTerms, "agent"> {
+  readonly key: string;
 }
 
 /** Data as the user wrote it; see {@link Plan} for why it lies below `json`. */

@@ -1,4 +1,4 @@
-import type { ApprovalAnswer, ApprovalRequest, CacheMiss, Event } from "./event.ts";
+import type { ApprovalAnswer, ApprovalRequest, CacheMiss, Event, SandboxState } from "./event.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Block, Message, StopReason, Usage } from "./message.ts";
 import type { FailureKind, SeenValue, StepResult } from "./outcome.ts";
@@ -32,6 +32,8 @@ export interface Attempt {
   /** The step's `inputs` template, resolved. */
   readonly inputs: JsonObject;
   readonly signal: AbortSignal;
+  /** Absolute: the folder that stands for the run's workspace, of an execution that has a worktree of its own. */
+  readonly workspace?: string;
   /** An attempt of the same definition and inputs was cut off before this resume: what is left of it may be gone on with. */
   readonly resumes?: boolean;
   /** Milliseconds the step gives it. That clock stands still in a {@link Wait}: a kind that waits keeps its own time. */
@@ -104,7 +106,18 @@ export interface Reservation {
 /** A person who can be asked while the run goes on. */
 export interface Asker {
   /** Undefined when the question is left open, or the signal came first. Never rejects. */
-  ask(question: Question, signal: AbortSignal): Promise<Omit<ApprovalAnswer, "by"> | undefined>;
+  ask(question: Question, signal: AbortSignal): Promise<Answer | undefined>;
+}
+
+/** What somebody says to a question. */
+export interface Answer {
+  readonly decision: ApprovalAnswer["decision"];
+  /** None when absent. */
+  readonly comment?: string;
+  /** Values of the form that goes with a yes; what is absent takes its default. */
+  readonly form?: JsonObject;
+  /** Who says it; when absent, who the run knows. */
+  readonly by?: string;
 }
 
 export interface OpenApproval extends ApprovalRequest {
@@ -257,8 +270,17 @@ export interface ModelClient {
 export interface Tool extends ToolSpec {
   /** Read-only calls of one message run together. */
   readonly readOnly: boolean;
+  /** All its calls of one message run together, as many as there are: it has limits of its own. */
+  readonly concurrent?: true;
+  /** A call that was cut off is made again on resume, and goes on where it was. */
+  readonly goesOn?: true;
   /** Its calls change nothing but the agent's rights: a resume makes those of before once more. */
   readonly narrows?: true;
+  /**
+   * Takes up again what a call of before a resume, which gave a result, left in mind. `times` are those of its begin and its
+   * end, in milliseconds since 1970.
+   */
+  recall?(args: JsonObject, call: ToolCall, times: CallTimes): Promise<void>;
   /** Belongs to the loop itself: no rule speaks of it. */
   readonly unjudged?: true;
   /** What other programs call it and its parameters; a model that learned those is understood. */
@@ -267,10 +289,17 @@ export interface Tool extends ToolSpec {
   run(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput, string>>;
 }
 
+export interface CallTimes {
+  readonly started: number;
+  readonly finished: number;
+}
+
 export interface ToolCall {
   /** Absolute path of the folder the agent works in; nothing outside is reachable. */
   readonly workspace: string;
   readonly signal: AbortSignal;
+  /** The id the model gave it. Absent where no model calls. */
+  readonly id?: string;
   /** Whether a file, by its path from the workspace, may be shown. Absent: every one that tools may read. */
   readonly mayRead?: (path: string) => boolean;
   /**
@@ -308,14 +337,17 @@ export interface JudgedCall {
 /** What one agent run may do. */
 export interface Rights {
   readonly judge: Judge;
-  /** The most that some call of the tool could get. */
-  reach(tool: string): Verdict["decision"];
+  /** The most that some call of the tool could get; with a name, what calls of that name get. */
+  reach(tool: string, name?: string): Verdict["decision"];
+  /** Those of an agent that this one spawns: its own, and never more than these. Absent where nothing can be spawned. */
+  child?(attempt: Attempt): Rights;
   /** Whether a file, by its path from the workspace, may be shown. */
   mayRead(path: string): boolean;
   /** Takes away what these rules, each `Tool` or `Tool(pattern)`, do not speak of. Gives nothing. */
   narrow?(rules: readonly string[]): void;
   /** The sandbox its commands are started in; absent: none. */
   readonly launch?: { readonly prefix: readonly string[] };
+  readonly sandbox?: SandboxState;
 }
 
 export interface ToolOutput {

@@ -16,8 +16,10 @@ export function addSpend(a: Spend, b: Spend): Spend {
 
 interface AgentSpend {
   readonly step: string;
-  /** What the agent run it goes on with had spent. */
-  readonly before: Spend;
+  /** The agent run it goes on with. */
+  readonly continues: string | undefined;
+  /** Those it spawned. */
+  readonly children: string[];
   spent: Spend;
   /** Set aside for a call that has not ended: should it never, it counts whole, for it may have been billed. */
   held: Spend | undefined;
@@ -32,8 +34,9 @@ export class Spending {
   add(event: Event): void {
     switch (event.type) {
       case "agent.started": {
-        const before = event.continues === undefined ? noSpend : this.ofAgent(event.continues);
-        this.#agents.set(event.agent, { step: event.step, before, spent: noSpend, held: undefined, settled: 0 });
+        const { step, continues, parent } = event;
+        this.#agents.set(event.agent, { step, continues, children: [], spent: noSpend, held: undefined, settled: 0 });
+        this.#change(parent ?? "", (agent) => agent.children.push(event.agent));
         break;
       }
       case "budget.reserved":
@@ -70,10 +73,17 @@ export class Spending {
     return sum;
   }
 
-  /** Of one agent run with those before it whose conversation it went on with. */
+  /** Of one agent run, those before it whose conversation it went on with, and all that they spawned. */
   ofAgent(id: string): Spend {
-    const agent = this.#agents.get(id);
-    return agent === undefined ? noSpend : addSpend(agent.before, addSpend(agent.spent, agent.held ?? noSpend));
+    let sum = noSpend;
+    const found = new Set<string>([id]);
+    for (const name of found) {
+      const agent = this.#agents.get(name);
+      if (agent === undefined) continue;
+      sum = addSpend(sum, addSpend(agent.spent, agent.held ?? noSpend));
+      for (const other of [...agent.children, agent.continues]) if (other !== undefined) found.add(other);
+    }
+    return sum;
   }
 
   #change(id: string, change: (agent: AgentSpend) => void): void {

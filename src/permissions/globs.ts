@@ -1,37 +1,85 @@
-import type { Word, WordPart } from "unbash";
+import type { DoubleQuotedChild, Word, WordPart } from "unbash";
 import { covers, inLowerCase, one, star, type Symbols, symbolsOf } from "./pattern.ts";
 
 /** More spellings than this are not looked at one by one. */
-const mostForms = 64;
+const mostForms = 200;
 const deepest = 8;
 
-/**
- * What a word with wildcards, braces or expansions may be spelled like, as patterns; what is not known is `star`.
- * Undefined for more than can be looked at.
- */
-export function formsOf({ value, parts }: Word): readonly Symbols[] | undefined {
-  return (parts ?? []).length === 0 ? [symbolsOf(value)] : joined((parts ?? []).map(formsOfPart));
+/** What an expansion puts there: as `star`, but it may begin with a `.`, which no wildcard of a shell does. */
+const anything = -3;
+
+/** What is known of variables, by name: the forms of their values. */
+export type Variables = ReadonlyMap<string, Forms>;
+/** Undefined for more than can be looked at. */
+export type Forms = readonly Symbols[] | undefined;
+
+/** What a word with wildcards, braces or expansions may be spelled like, as patterns. */
+export function formsOf({ value, parts }: Word, variables: Variables): Forms {
+  if ((parts ?? []).length === 0) return [symbolsOf(value)];
+  return joined((parts ?? []).map((part) => formsOfPart(part, variables)));
 }
 
-type Forms = readonly Symbols[] | undefined;
+/** All forms of several, as what a loop takes one after the other. */
+export function union(several: readonly Forms[]): Forms {
+  if (several.includes(undefined)) return undefined;
+  const forms = several.flatMap((it) => it ?? []);
+  return forms.length > mostForms ? undefined : forms;
+}
 
-function formsOfPart(part: WordPart): Forms {
+function formsOfPart(part: WordPart | DoubleQuotedChild, variables: Variables): Forms {
   switch (part.type) {
     case "Literal":
     case "SingleQuoted":
     case "AnsiCQuoted":
       return [symbolsOf(part.value)];
     case "DoubleQuoted":
-      return joined(part.parts.map((inner) => [inner.type === "Literal" ? symbolsOf(inner.value) : [star]]));
+      return joined(part.parts.map((inner) => formsOfPart(inner, variables)));
     case "Glob":
       return [[part.kind === "star" ? star : one]];
     case "BraceExpansion":
       return formsOfText(part.text, 0);
     case "ExtendedGlob":
       return part.operator === "!" ? [[star]] : formsOfText(`{${part.pattern.replaceAll("|", ",")},}`, 0);
+    case "SimpleExpansion":
+      return formsOfVariable(part.text.slice(1), variables);
+    case "ParameterExpansion":
+      return formsOfExpansion(part, variables);
     default:
-      return [[star]];
+      return [[anything]];
   }
+}
+
+function formsOfVariable(name: string, variables: Variables): Forms {
+  return variables.has(name) ? variables.get(name) : [[anything]];
+}
+
+/** `${name}` and what bash can do with it on the way. */
+function formsOfExpansion(part: Extract<WordPart, { type: "ParameterExpansion" }>, variables: Variables): Forms {
+  const { parameter, operation, prefix } = part;
+  if (prefix !== undefined) return [[anything]];
+  const known = formsOfVariable(parameter, variables);
+  switch (operation?.type) {
+    case undefined:
+    case "CaseModification":
+      return known;
+    case "Default":
+      return union([known, formsOf(operation.operand, variables)]);
+    case "Replace": {
+      const put = formsOf(operation.replacement, variables);
+      return variables.has(parameter) ? union([known, joined([put, [[anything]]])]) : [[anything]];
+    }
+    default:
+      return variables.has(parameter) ? formsOfPieces(known) : [[anything]];
+  }
+}
+
+/** What is left of a text of which something was cut away: pieces of one name of its path. */
+function formsOfPieces(forms: Forms): Forms {
+  const names = forms?.flatMap((form) => split(form, "/"));
+  if (names === undefined || names.some(({ length }) => length > mostForms)) return undefined;
+  const pieces = names.flatMap((name) => name.flatMap((_, at) => name.map((__, end) => name.slice(at, end + 1))));
+  const different = new Map(pieces.map((piece) => [piece.join(), piece]));
+  return different.size > mostForms ? undefined : [...different.values()];
 }
 
 /** Every way to put one form of each in a row. */
@@ -51,7 +99,7 @@ function formsOfText(text: string, depth: number): Forms {
   const close = open === -1 ? -1 : closing(text, open);
   if (close === -1) return [plain(text)];
   const inside = splitAtCommas(text.slice(open + 1, close));
-  const choices = inside.length === 1 ? [[[star]]] : inside.map((choice) => formsOfText(choice, depth + 1));
+  const choices = inside.length === 1 ? [[[anything]]] : inside.map((choice) => formsOfText(choice, depth + 1));
   if (choices.includes(undefined)) return undefined;
   return joined([
     [plain(text.slice(0, open))],
@@ -102,8 +150,13 @@ export function mayName(form: Symbols, paths: readonly string[]): boolean {
 }
 
 function mayBe(pattern: Symbols, name: string): boolean {
-  const begins = name.startsWith(".") ? (pattern[0] ?? -1) >= 0 : pattern.some((symbol) => symbol >= 0);
-  return begins && covers(pattern, symbolsOf(name));
+  const [first = star] = pattern;
+  const begins = !name.startsWith(".") || first >= 0 || first === anything;
+  if (!begins || !pattern.some((symbol) => symbol >= 0)) return false;
+  return covers(
+    pattern.map((symbol) => (symbol === anything ? star : symbol)),
+    symbolsOf(name),
+  );
 }
 
 function isText(symbols: Symbols, text: string): boolean {

@@ -5,10 +5,10 @@ import { type Result, err, ok } from "../model/result.ts";
 import { createJudge, createReadable, intersect } from "./judge.ts";
 import { type Block, readRules, type RuleProblem, splitRule, type Vocabulary } from "./notation.ts";
 import { decide } from "./decide.ts";
-import { unknown } from "./pattern.ts";
+import { symbolsOf, unknown } from "./pattern.ts";
 import type { Place } from "./place.ts";
 import { defaultRules, type Profile, profileRules } from "./presets.ts";
-import { compareDecisions, type Decision, type Layer, layers, type Rule } from "./rule.ts";
+import { compareDecisions, type Decision, type Layer, layers, type Request, type Rule } from "./rule.ts";
 
 export { intersect } from "./judge.ts";
 export type { Block, RuleProblem, Vocabulary } from "./notation.ts";
@@ -29,8 +29,11 @@ export interface PermissionOptions {
 
 /** The rules of a run. */
 export interface Permissions {
-  /** Those of one agent: `blocks` are what is written for it, in any order. */
-  forAgent(blocks: readonly Block[], parent?: AgentRights): AgentRights;
+  /**
+   * Those of one agent: `blocks` are what is written for it, in any order. `workspace` is the folder it works in, where
+   * that is another than the run's: absolute, without symbolic links.
+   */
+  forAgent(blocks: readonly Block[], parent?: AgentRights, workspace?: string): AgentRights;
   /** Judges what the author of a workflow wrote: by the managed rules alone. Undefined when there are none. */
   readonly managed: Judge | undefined;
   /** Every rule somebody wrote, with the verdicts it has decided so far. */
@@ -48,13 +51,14 @@ export interface AgentRights extends Rights {
   /** Permits these rules from now on. */
   approve(rules: readonly string[]): void;
   narrow(rules: readonly string[]): void;
+  /** The same in another folder; in the run's workspace when undefined. */
+  in(workspace: string | undefined): AgentRights;
 }
 
 /** Puts the layers of a run in order. The error is a rule of the command line that is none. */
 export function createPermissions(options: PermissionOptions): Result<Permissions, string> {
   const { vocabulary } = options;
   const place: Place = { workspace: realpathSync(options.workspace), home: options.home };
-  const read = (block: Block): readonly Rule[] => readRules(block, vocabulary, place).rules;
   const wrong = options.allowed.find((text) => splitRule(text) === undefined);
   if (wrong !== undefined)
     return err(`${JSON.stringify(wrong)} is not a rule; write \`Tool\` or \`Tool(pattern)\`, such as \`Bash(git *)\``);
@@ -63,8 +67,10 @@ export function createPermissions(options: PermissionOptions): Result<Permission
   const useless = given.problems[0];
   if (useless !== undefined) return err(useless.message);
   const presets = [defaultRules(options.ownTools), ...(options.profile ? [profileRules(options.profile)] : [])];
-  const common = [...presets.flatMap(read), ...given.rules];
-  const managed = (options.managed ?? []).flatMap(read);
+  const read = (blocks: readonly Block[], where: Place): readonly Rule[] =>
+    blocks.flatMap((block) => readRules(block, vocabulary, where).rules);
+  const everywhere = [...presets, allowed];
+  const managed = options.managed ?? [];
   const counted = new Map<string, RuleHits>();
   const know = (rules: readonly Rule[]): void => {
     for (const rule of rules) if (!counted.has(keyOf(rule))) counted.set(keyOf(rule), { rule, hits: 0 });
@@ -74,37 +80,52 @@ export function createPermissions(options: PermissionOptions): Result<Permission
   };
   const everything: Rule = { decision: "allow", text: "*", layer: "default", concerns: () => true, final: false };
   const { isSecret } = vocabulary;
-  know([...given.rules, ...managed]);
+  know([...given.rules, ...read(managed, place)]);
   return ok({
-    forAgent(blocks, parent) {
-      const written = blocks.flatMap(read);
-      know(written);
-      let rules = inOrder([...common, ...written, ...managed]);
-      const approve = (texts: readonly string[]): void => {
-        const { rules: more } = readRules({ layer: "approved", permissions: { allow: [...texts] } }, vocabulary, place);
-        rules = inOrder([...rules, ...more]);
+    forAgent(blocks, parent, workspace) {
+      know(read(blocks, place));
+      // What was allowed and taken away since, wherever the agent works.
+      const since: Block[] = [];
+      const inFolder = (folder: string | undefined): AgentRights => {
+        const where = folder === undefined ? place : { ...place, workspace: folder, standsFor: place.workspace };
+        const outer = parent?.in(folder);
+        let rules: readonly Rule[] = [];
+        let known = -1;
+        const rulesNow = (): readonly Rule[] => {
+          if (known < since.length) rules = inOrder(read([...everywhere, ...blocks, ...managed, ...since], where));
+          known = since.length;
+          return rules;
+        };
+        const judge: Judge = (call) => createJudge({ rules: rulesNow(), place: where, isSecret, onHit })(call);
+        return {
+          judge: outer === undefined ? judge : intersect(outer.judge, judge),
+          reach: (tool, name) =>
+            strictestDecision(
+              outer?.reach(tool, name) ?? "allow",
+              name === undefined ? reachOf(rulesNow(), tool) : decide(rulesNow(), named(tool, name)).decision,
+            ),
+          mayRead: (path) =>
+            (outer?.mayRead(path) ?? true) && createReadable({ rules: rulesNow(), place: where, isSecret })(path),
+          get network() {
+            const anywhere = { tool: "WebFetch", text: [unknown], readings: [] };
+            return (outer?.network ?? true) && decide(rulesNow(), anywhere).decision === "allow";
+          },
+          approve(texts) {
+            outer?.approve(texts);
+            since.push({ layer: "approved", permissions: { allow: [...texts] } });
+          },
+          narrow(texts) {
+            since.push(narrowingBlock(texts));
+          },
+          in: inFolder,
+        };
       };
-      const judge: Judge = (call) => createJudge({ rules, place, isSecret, onHit })(call);
-      const rights: AgentRights = {
-        judge: parent === undefined ? judge : intersect(parent.judge, judge),
-        reach: (tool) => strictestDecision(parent?.reach(tool) ?? "allow", reachOf(rules, tool)),
-        mayRead: (path) => (parent?.mayRead(path) ?? true) && createReadable({ rules, place, isSecret })(path),
-        get network() {
-          const anywhere = { tool: "WebFetch", text: [unknown], readings: [] };
-          return (parent?.network ?? true) && decide(rules, anywhere).decision === "allow";
-        },
-        approve(texts) {
-          parent?.approve(texts);
-          approve(texts);
-        },
-        narrow(texts) {
-          rules = inOrder([...rules, ...read(narrowingBlock(texts))]);
-        },
-      };
-      return rights;
+      return inFolder(workspace);
     },
     managed:
-      managed.length === 0 ? undefined : createJudge({ rules: [everything, ...managed], place, isSecret, onHit }),
+      managed.length === 0
+        ? undefined
+        : createJudge({ rules: [everything, ...read(managed, place)], place, isSecret, onHit }),
     hits: () => [...counted.values()].filter(({ rule }) => rule.layer !== "default" && rule.layer !== "profile"),
   });
 }
@@ -133,6 +154,10 @@ function inOrder(rules: readonly Rule[]): Rule[] {
 
 function keyOf({ layer, file, line, decision, text }: Rule): string {
   return JSON.stringify([layer, file, line, decision, text]);
+}
+
+function named(tool: string, name: string): Request {
+  return { tool, text: symbolsOf(name), readings: [] };
 }
 
 /** What the most lenient rule says that no later one takes back for every call. */

@@ -56,7 +56,7 @@ async function findingsOf(tool: string, args: JsonObject, options: JudgeOptions)
     case "url":
       return [judgeUrl(tool, textOf(args, ["url"]) ?? "", options)];
     case "name":
-      return [judgeName(tool, textOf(args, ["subagent_type", "skill", "name"]) ?? "", options)];
+      return [judgeName(tool, textOf(args, ["subagent_type", "skill", "command", "name"]) ?? "", options)];
     default:
       return [found({ tool, readings: [] }, tool, options)];
   }

@@ -5,6 +5,8 @@ import { basename, dirname, join, resolve } from "node:path";
 export interface Place {
   readonly workspace: string;
   readonly home: string;
+  /** The workspace that this one stands for: what is written of its files, by their whole path, holds here as well. */
+  readonly standsFor?: string;
 }
 
 /** A path as it was asked for and as the file system has it, both absolute. */

@@ -15,6 +15,7 @@ export function defaultRules(ownTools: readonly string[]): Block {
       TodoWrite: "allow",
       Skill: "allow",
       Task: "allow",
+      Memory: "allow",
       ...own,
     },
   };
@@ -26,7 +27,7 @@ export function profileRules(profile: Profile): Block {
 }
 
 const permissionsOf: { readonly [profile in Profile]: Json } = {
-  read: { "modify-files": "deny", "execute-commands": "deny", network: "deny", "mcp__*": "deny" },
+  read: { "modify-files": "deny", "execute-commands": "deny", network: "deny", "mcp__*": "deny", Memory: { write: "deny", delete: "deny" } },
   edit: { Edit: { "./": "allow" } },
   full: { "*": "allow" },
 };

@@ -1,6 +1,7 @@
 import type * as Parser from "unbash";
 import type { Assignment, Redirection, SyntaxNode, Word } from "unbash";
 import { type Result, err, ok } from "../model/result.ts";
+import { type Forms, formsOf, union } from "./globs.ts";
 import { readWord, type ShellWord } from "./shell-word.ts";
 
 /** What a script does, as far as rules can speak of it. */
@@ -24,7 +25,9 @@ export function readScript(text: string, { parse, forEachChild }: Unbash): Resul
   if (text.includes("\0")) return err("the command contains a NUL character");
   const reader = new Reader(forEachChild);
   try {
-    reader.visit(parse(text));
+    const script = parse(text);
+    reader.learn(script);
+    reader.visit(script);
   } catch (error) {
     return err(`the command cannot be parsed: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -34,6 +37,8 @@ export function readScript(text: string, { parse, forEachChild }: Unbash): Resul
 class Reader {
   readonly #forEachChild: Unbash["forEachChild"];
   readonly #deeds: Deed[] = [];
+  /** What loops give to their variables, wherever in the script. */
+  readonly #variables = new Map<string, Forms>();
   #problem: string | undefined;
   /** Whether the folder that redirections are relative to may have changed. */
   #moved = false;
@@ -52,6 +57,17 @@ class Reader {
         return isRelative && this.#moved ? { type: deed.type } : deed;
       }),
     );
+  }
+
+  /** Before anything is judged: a loop around a command may come to it again. */
+  learn(node: SyntaxNode): void {
+    if (node.type === "For" && node.wordlist !== undefined) {
+      const { text: name } = node.name;
+      const taken = node.wordlist.map((word) => formsOf(word, this.#variables));
+      const before = this.#variables.has(name) ? [this.#variables.get(name)] : [];
+      this.#variables.set(name, union([...before, ...taken]));
+    }
+    this.#forEachChild(node, (child) => this.learn(child));
   }
 
   visit(node: SyntaxNode): void {
@@ -74,7 +90,7 @@ class Reader {
       if (assigned.length > 0) this.#deeds.push({ type: "construct", what: "an assignment" });
       return;
     }
-    const words = [...assigned, name, ...args].map(readWord);
+    const words = [...assigned, name, ...args].map((word) => readWord(word, this.#variables));
     const program = words[assigned.length]?.text;
     if (program === undefined || movers.has(program)) this.#moved = true;
     this.#deeds.push({ type: "command", words });
@@ -85,7 +101,7 @@ class Reader {
       this.#deeds.push({ type: "construct", what: "a redirection into a variable" });
     if (node.type === "HereDoc" && node.closing === undefined) this.#problem ??= "a here-document has no end";
     if (node.type !== "Redirect") return;
-    const target = node.target && readWord(node.target).text;
+    const target = node.target && readWord(node.target, this.#variables).text;
     const { operator } = node;
     const isCopy = operator === ">&" || operator === "<&";
     if (isCopy && target !== undefined && /^(?:\d+-?|-)$/.test(target)) return;

@@ -1,6 +1,6 @@
 import type { Assignment, Word, WordPart } from "unbash";
-import { formsOf } from "./globs.ts";
-import { gap, type Symbols, symbolsOf, unknown } from "./pattern.ts";
+import { type Forms, formsOf, type Variables } from "./globs.ts";
+import { gap, symbolsOf, unknown } from "./pattern.ts";
 
 /** One word of a command as the program would get it. */
 export interface ShellWord {
@@ -11,23 +11,23 @@ export interface ShellWord {
   /** It may become several words, or none. */
   readonly splits: boolean;
   /** Where it is not known: what it may be spelled like, see {@link formsOf}; undefined: anything. */
-  readonly forms?: readonly Symbols[] | undefined;
+  readonly forms?: Forms;
 }
 
-export function readWord(word: Word | Assignment): ShellWord {
-  if (word.type === "Assignment") return readAssignment(word);
+export function readWord(word: Word | Assignment, variables: Variables): ShellWord {
+  if (word.type === "Assignment") return readAssignment(word, variables);
   const read = assemble(piecesOf(word));
-  return read.text === undefined ? { ...read, forms: formsOf(word) } : read;
+  return read.text === undefined ? { ...read, forms: formsOf(word, variables) } : read;
 }
 
 /** `NAME=value`, before a command or among its arguments; the value never becomes several words. */
-function readAssignment({ name, append, index, value }: Assignment): ShellWord {
+function readAssignment({ name, append, index, value }: Assignment, variables: Variables): ShellWord {
   const head = symbolsOf(`${name}${append === true ? "+" : ""}=`);
   if (index !== undefined || value.type !== "Word")
     return { text: undefined, symbols: [...head, unknown], splits: false, forms: [] };
   const { text, symbols } = assemble(piecesOf(value));
   const whole = text === undefined ? undefined : `${name}${append === true ? "+" : ""}=${text}`;
-  const forms = whole === undefined && { forms: formsOf(value) };
+  const forms = whole === undefined && { forms: formsOf(value, variables) };
   return { text: whole, symbols: [...head, ...symbols], splits: false, ...forms };
 }
 

@@ -16,6 +16,7 @@ const kinds: { readonly [tool: string]: SubjectKind } = {
   WebFetch: "url",
   Task: "name",
   Skill: "name",
+  Memory: "name",
 };
 
 /** Undefined for a tool whose calls are not told apart: a pattern for it never holds. */
@@ -37,11 +38,13 @@ export function pathPatterns(text: string, place: Place): Symbols[] {
   const bare = expanded.replace(/^(?:\.\/)+/, "");
   const anyDepth = !expanded.includes("/") && bare !== "." && bare !== "..";
   const forms = withoutFolders(bare).flatMap((form) => {
-    const root = symbolsOf(resolve(place.workspace, folderBefore(form)));
     const rest = wildcardsOf(form.slice(folderBefore(form).length));
-    const absolute = rest.length === 0 ? root : [...withSlash(root), ...rest];
+    const absolute = foldersMeant(folderBefore(form), place).map((folder) => {
+      const root = symbolsOf(folder);
+      return rest.length === 0 ? root : [...withSlash(root), ...rest];
+    });
     const deep = [...withSlash(symbolsOf(place.workspace)), star, ...withSlash([]), ...wildcardsOf(form)];
-    return anyDepth ? [absolute, deep] : [absolute];
+    return anyDepth ? [...absolute, deep] : absolute;
   });
   return forms.flatMap((form) => (form.at(-1) === star ? [form] : [form, [...withSlash(form), star]]));
 }
@@ -63,6 +66,12 @@ function withoutFolders(text: string): string[] {
       );
   }
   return forms;
+}
+
+function foldersMeant(folder: string, { workspace, standsFor }: Place): string[] {
+  const meant = resolve(workspace, folder);
+  const isThere = standsFor !== undefined && (meant === standsFor || meant.startsWith(`${standsFor}/`));
+  return isThere ? [meant, workspace + meant.slice(standsFor.length)] : [meant];
 }
 
 /** The folders before the first wildcard, which `.` and `..` may stand in. */

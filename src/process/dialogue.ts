@@ -39,8 +39,12 @@ export async function openDialogue(options: DialogueOptions): Promise<Dialogue |
   const mark = marks.next();
   const launch = options.launch ?? marks.launch;
   const env = { ...options.env, [mark.name]: mark.value };
+  const unguard = launch?.guard?.() ?? ((): void => undefined);
   const started = await startBy(launch, { argv, cwd, env, stdin: "", take: hear });
-  if ("kind" in started) return started;
+  if ("kind" in started) {
+    unguard();
+    return started;
+  }
   const { child, pid, stdin, stdout, stderr } = started;
   if (stdin === null) throw new Error("a process was started without its stdin");
   const exited = Promise.withResolvers<string>();
@@ -68,6 +72,7 @@ export async function openDialogue(options: DialogueOptions): Promise<Dialogue |
       await endTree({ pid, mark, marks, isNamespace: launch !== undefined, hasExited: () => isGone }, grace);
     else await marks.kill(mark);
     for (const stream of [stdin, stdout, stderr]) stream.destroy();
+    unguard();
   };
   return {
     kind: "started",

@@ -1,48 +1,5 @@
 import { readFileSync, readdirSync } from "node:fs";
 
-/**
- * Places for processes that run at once: each takes descriptors of ours, and without one left the log could not be
- * written. Who finds none waits, first come, first served.
- */
-export class Places {
-  readonly #line: (() => void)[] = [];
-  #free: number;
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  /** Resolves with what gives the place back; with undefined when `signal` is aborted before there is one. */
-  take(signal: AbortSignal | undefined): Promise<(() => void) | undefined> {
-    if (this.#free === 0) return this.#wait(signal);
-    this.#free -= 1;
-    return Promise.resolve(this.#leave);
-  }
-
-  readonly #leave = (): void => {
-    const next = this.#line.shift();
-    // Handed on, not put back: nobody overtakes the first in line.
-    if (next === undefined) this.#free += 1;
-    else next();
-  };
-
-  async #wait(signal: AbortSignal | undefined): Promise<(() => void) | undefined> {
-    const turn = Promise.withResolvers<(() => void) | undefined>();
-    const come = (): void => turn.resolve(this.#leave);
-    const abort = (): void => {
-      const at = this.#line.indexOf(come);
-      if (at === -1) return;
-      this.#line.splice(at, 1);
-      turn.resolve(undefined);
-    };
-    this.#line.push(come);
-    signal?.addEventListener("abort", abort);
-    const leave = await turn.promise;
-    signal?.removeEventListener("abort", abort);
-    return leave;
-  }
-}
-
 /** Of a process: two streams to read, their other ends while it starts, and two files when they are long. */
 const each = 6;
 /** For the log, values beside it, and what tools and models open. */

@@ -3,7 +3,7 @@ import { Capture, type CaptureOptions, type Captured, type StreamFilter } from "
 import type { Marks } from "./marks.ts";
 import type { Launch } from "./namespace.ts";
 import type { Pipes } from "./pipes.ts";
-import type { Places } from "./places.ts";
+import type { Places } from "../model/places.ts";
 import { type SpawnFailed, explainSpawnError, whyNotStarted } from "./spawn-error.ts";
 import { type StartOptions, type Started, start } from "./start.ts";
 import { endTree, groupLives } from "./tree.ts";

@@ -2,21 +2,31 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { findBubblewrap, type Launch } from "./namespace.ts";
-import { createGitGuard, gitArguments } from "./sandbox-git.ts";
+import { type GitHold, holdGit } from "./sandbox-git.ts";
 
 export interface SandboxOptions {
   /** Flow's own `PATH`: a command's may name anything. */
   readonly path: string;
   /** Absolute, without symbolic links; the one place that may be written. */
   readonly workspace: string;
+  /** Of a workspace that is a worktree: the one it was made from, which can be read. */
+  readonly around?: string;
   readonly home: string;
   readonly network: boolean;
   /** Whether a file, by its path from the workspace, holds credentials. */
   readonly isSecret: (path: string) => boolean;
+  /** Shared by all sandboxes of a workspace; one of its own when absent. */
+  readonly git?: GitHold;
+  /** Repositories can only be read: for what lives too long to be looked after when it is over. */
+  readonly closesGit?: boolean;
+  /** Folders beside the workspace that may be written; absolute, there, and of nobody who could exchange them. */
+  readonly writable?: readonly string[];
 }
 
 /** Below the home folder; what lies there opens other machines. */
 const hiddenAtHome = [".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh"];
+/** Read-only views of what machines keep below `/run`: how names are resolved, and where some have their programs. */
+const shownOfRun = ["/run/systemd/resolve", "/run/current-system"];
 
 /**
  * A sandbox of bubblewrap: the whole system read-only, the workspace writable, `/tmp` empty, process ids and network of
@@ -25,15 +35,15 @@ const hiddenAtHome = [".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".
 export function sandboxLaunch(options: SandboxOptions): Launch | undefined {
   const program = findBubblewrap(options.path);
   if (program === undefined) return undefined;
-  const guard = createGitGuard(options.workspace);
+  const git = options.git ?? holdGit(options.workspace);
   const launch: Launch = {
     // Anew for each command: what has to be covered may have come since the last one.
     get prefix() {
-      return [program, ...sandboxArguments(options), "--"];
+      return [program, ...sandboxArguments(options, git), "--"];
     },
-    guard,
+    guard: () => git.guard(),
   };
-  const leave = guard();
+  const leave = git.guard();
   const probe = spawnSync(program, [...launch.prefix.slice(1), "true"], {
     env: { PATH: options.path },
     stdio: "ignore",
@@ -42,19 +52,26 @@ export function sandboxLaunch(options: SandboxOptions): Launch | undefined {
   return probe.status === 0 ? launch : undefined;
 }
 
-function sandboxArguments({ workspace, home, network, isSecret }: SandboxOptions): string[] {
+function sandboxArguments(options: SandboxOptions, git: GitHold): string[] {
+  const { workspace, around, home, network, isSecret, closesGit = false, writable = [] } = options;
+  const folders = around === undefined ? [workspace] : [workspace, around];
   const places = [
     ["--ro-bind", "/", "/"],
     ["--dev", "/dev"],
     ["--proc", "/proc"],
     ["--tmpfs", "/tmp"],
     ...(existsSync("/run") ? [["--tmpfs", "/run"]] : []),
-    ["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"],
+    ...shownOfRun.map((path) => ["--ro-bind-try", path, path]),
     ...hiddenAtHome.map((name) => join(home, name)).flatMap((path) => (existsSync(path) ? [["--tmpfs", path]] : [])),
-    ["--bind", workspace, workspace],
+    ...(around === undefined ? [] : [["--ro-bind", around, around]]),
+    ...[...writable, workspace].map((path) => ["--bind", path, path]),
     ["--ro-bind-try", join(workspace, ".flow"), join(workspace, ".flow")],
-    gitArguments(workspace),
-    ...secretsIn(workspace, isSecret).map((name) => ["--ro-bind", "/dev/null", join(workspace, name)]),
+    git.arguments(closesGit),
+    ...folders.flatMap((folder) =>
+      secretsIn(folder, isSecret).map((name) => ["--ro-bind", "/dev/null", join(folder, name)]),
+    ),
+    // Wherever it led, it is read-only now.
+    ["--unsetenv", "TMPDIR"],
   ];
   const kernel = [
     "--unshare-pid",

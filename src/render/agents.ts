@@ -54,6 +54,7 @@ interface Explanation {
     readonly layer: string;
     readonly place?: string;
   }[];
+  readonly servers: readonly { readonly name: string; readonly file: string }[];
 }
 
 /** An agent, what its fields became, what holds and who says so. Ends in a newline. */
@@ -66,6 +67,7 @@ export function explanation({
   effective,
   tools,
   rules,
+  servers,
 }: Explanation): string {
   const program = Object.hasOwn(programs, dialect) ? `, a file of ${programs[dialect]}` : "";
   const blocks = [
@@ -90,6 +92,10 @@ export function explanation({
     table(
       "tools, with the most a call can get",
       tools.map((tool) => [tool.name, words[tool.most] ?? tool.most]),
+    ),
+    table(
+      "MCP servers, and where they are defined",
+      servers.map((server) => [server.name, server.file]),
     ),
     table(
       "rules that somebody wrote",

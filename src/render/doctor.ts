@@ -22,7 +22,9 @@ export interface ShownHealth {
 /** One line for each thing that was looked at; nobody needs those providers that are neither configured nor have a key. */
 export function renderDoctor({ flow, node, workspace, git, config, providers, servers }: ShownHealth): string {
   const used = providers.filter(({ keyIs, configured }) => keyIs === "set" || configured);
-  const unused = providers.filter((provider) => !used.includes(provider)).map(({ name }) => name);
+  const unused = providers
+    .filter((provider) => !used.includes(provider))
+    .map(({ name, key }) => (key === undefined ? name : `${name} (${key})`));
   const lines = [
     ["flow", flow],
     ["node", `${node.version}${node.ok ? "" : ", too old: 22.18 is needed"}`],

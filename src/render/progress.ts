@@ -15,6 +15,8 @@ import type { Failure, SeenValue, SkipReason, StepOutcome } from "../model/outco
 import { unreachable } from "../model/result.ts";
 import { cut, pad } from "./display.ts";
 import { count, duration, money, oneLine, two } from "./words.ts";
+import { teamText } from "./team.ts";
+import { worktreeText } from "./worktree-text.ts";
 
 export interface ProgressOptions {
   /** Characters a line may have; absent: no limit. */
@@ -118,6 +120,11 @@ function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usag
       return event.status === "passed" && verbose < 1 ? [] : [[event.step, hookText(event)]];
     case "mcp.warning":
       return [[event.step, `warning mcp ${event.server}: ${text(event.note)}`]];
+    case "worktree.opened":
+    case "worktree.applying":
+    case "worktree.closed":
+    case "worktree.removed":
+      return worktreeText(event, verbose).map((words) => ["step" in event ? event.step : "flow", words]);
     case "context.compressed":
     case "guard":
     case "check.started":
@@ -139,6 +146,16 @@ function say(event: TimedEvent, verbose: number, usage: ReadonlyMap<string, Usag
     case "tool.started":
     case "tool.finished":
       return sayAgent(event, verbose);
+    case "team.started":
+    case "team.member.added":
+    case "team.member.updated":
+    case "team.member.removed":
+    case "team.task.added":
+    case "team.task.updated":
+    case "team.message":
+    case "team.woken":
+    case "team.finished":
+      return teamText(event, verbose).map((words) => [event.step, words]);
     case "diagnostic": {
       const { severity, code, at, message } = event.diagnostic;
       return [["flow", `${severity} ${code} ${at.file}:${at.line}:${at.column} ${message}`]];
@@ -155,7 +172,7 @@ function sayRun(event: RunEvent, verbose: number): Said[] {
       root === undefined
         ? ""
         : ` (${root.scope.steps.length} step${root.scope.steps.length === 1 ? "" : "s"}${budget(root.limits.cost)})`;
-    return [["run", `${event.run} ${event.workflow}${steps}`]];
+    return [["run", `${event.run} ${event.workflow === "-" ? event.name : event.workflow}${steps}`]];
   }
   if (event.type === "run.resumed") return sayResumed(event);
   if (event.type === "run.waiting") return [["run", `waits for an answer: ${event.steps.slice(0, 10).join(", ")}`]];
@@ -168,7 +185,7 @@ function sayRun(event: RunEvent, verbose: number): Said[] {
 
 function sayResumed(event: Extract<RunEvent, { type: "run.resumed" }>): Said[] {
   const { torn, changes = [], set = [], from } = event;
-  const lines = [`${event.run} ${event.workflow} resumed`];
+  const lines = [`${event.run}${event.workflow === "-" ? "" : ` ${event.workflow}`} resumed`];
   if (torn !== undefined) lines.push(`the log ended in a part of a line (${torn} bytes), which was dropped`);
   lines.push(...changes.map((change) => `changed: ${change}`));
   if (from !== undefined) lines.push(`from ${from} on everything runs again`);

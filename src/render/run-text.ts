@@ -6,6 +6,7 @@ import { approvalText, failureText, skipText } from "./progress.ts";
 import { type AgentNode, type AttemptNode, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
 import { countText, isOver, type RunView, runState, stateOf, type Word, words } from "./run-state.ts";
 import { count, duration, money, oneLine } from "./words.ts";
+import { patchText } from "./worktree-text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../model/event.ts";
 import type { Usage } from "../model/message.ts";
 
@@ -50,7 +51,7 @@ function facts(view: View): string[] {
   const { tree, palette } = view;
   const { start, end, resumes } = tree;
   const rows: [string, string][] = [];
-  if (start !== undefined) rows.push(["file", oneLine(start.workflow)]);
+  if (start !== undefined && start.workflow !== "-") rows.push(["file", oneLine(start.workflow)]);
   if (tree.started !== undefined) {
     const took = end?.duration ?? tree.last - tree.started;
     rows.push(["started", `${dateText(tree.started)} UTC, ${end === undefined ? "so far" : "took"} ${duration(took)}`]);
@@ -110,7 +111,7 @@ function tookOf(view: View, { duration: took, started, status }: StepNode): numb
 }
 
 function remarksOf(view: View, node: StepNode, shown: number): string[] {
-  const { error, reason, undone, children, status, conclusion } = node;
+  const { error, reason, undone, worktrees, children, status, conclusion } = node;
   const remarks: string[] = [];
   const budget = budgetText(stepLimits(view.tree, node));
   if (budget !== "") remarks.push(`budget: ${budget}`);
@@ -123,6 +124,7 @@ function remarksOf(view: View, node: StepNode, shown: number): string[] {
     remarks.push(`${countText(view, children)}${shown > 0 ? `; ${hidden} not shown` : ""}`);
   }
   if (undone !== undefined) remarks.push(undoneText(undone));
+  remarks.push(...worktrees.map(patchText));
   return remarks;
 }
 
@@ -190,7 +192,8 @@ function agentRow(view: View, agent: AgentNode, depth: number): Row {
   const { name, model, outcome, reason, turns, usage } = agent;
   const took = agent.duration ?? (isOver(view) ? undefined : view.tree.last - agent.started);
   const remarks = outcome === undefined || outcome === "done" || reason === "" ? [] : [cut(oneLine(reason), 300)];
-  const what = `${turns} ${turns === 1 ? "turn" : "turns"} ${model}`;
+  const open = agent.sandbox === "off" || agent.sandbox === "unavailable" ? ", no sandbox" : "";
+  const what = `${turns} ${turns === 1 ? "turn" : "turns"} ${model}${open}`;
   return { depth, label: `agent ${name}`, word: agentWord(view, outcome), what, took, usage, remarks };
 }
 

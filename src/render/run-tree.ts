@@ -8,6 +8,7 @@ import type {
   CacheMiss,
   Event,
   LogLine,
+  SandboxState,
   StepEvent,
 } from "../model/event.ts";
 import { isJsonObject, type Json, own } from "../model/json.ts";
@@ -55,6 +56,8 @@ export interface StepNode {
   /** The last lines a failed command wrote. */
   tail: readonly string[];
   undone: Undone | undefined;
+  /** What became of the worktrees of its attempts. */
+  worktrees: WorktreeNode[];
   /** The line of its end before the last resume, which still holds. */
   reused: number | undefined;
   /** Where its outputs came from instead of an execution, or why a step with `cache` had to run. */
@@ -67,9 +70,15 @@ export interface StepNode {
   /** What it spent before it was started again. */
   before: Usage;
   /** How it stood when it was started again. */
-  past: Pick<StepNode, "attempts" | "agents" | "before" | "duration" | "asked" | "answer"> | undefined;
+  past: Pick<StepNode, "attempts" | "agents" | "worktrees" | "before" | "duration" | "asked" | "answer"> | undefined;
   children: StepNode[];
 }
+
+/** A worktree that is closed. */
+export type WorktreeNode = Pick<
+  Extract<Event, { type: "worktree.closed" }>,
+  "worktree" | "status" | "files" | "patch" | "conflicts" | "reason"
+>;
 
 /** What became of the `cache` of a step; `key` is the sha256 of everything that decides. */
 export type CacheNote =
@@ -94,6 +103,8 @@ export interface AgentNode {
   readonly name: string;
   readonly model: string;
   readonly provider: string;
+  /** What its commands ran in, as far as the log has it. */
+  readonly sandbox: SandboxState | undefined;
   /** The attempt of the step it belongs to, from 1. */
   readonly attempt: number;
   readonly started: number;
@@ -131,6 +142,7 @@ export function grow(tree: RunTree, line: LogLine): void {
   else if (line.type === "run.resumed") goOn(tree, line);
   else if (line.type === "run.finished") finish(tree, line);
   else if (line.type === "approval.requested" || line.type === "approval.given") growApproval(tree, line);
+  else if (line.type === "worktree.closed") nodeAt(tree, line.step).worktrees.push(worktreeNode(line));
   else if (isStepEvent(line)) growStep(tree, line, time);
   else if (isAgentEvent(line)) growAgent(nodeAt(tree, line.step), line, time);
 }
@@ -179,6 +191,18 @@ function growApproval(tree: RunTree, event: ApprovalEvent): void {
   node.answer = { decision, by, comment, form };
 }
 
+function worktreeNode(event: Extract<Event, { type: "worktree.closed" }>): WorktreeNode {
+  const { worktree, status, files, patch, conflicts, reason } = event;
+  return {
+    worktree,
+    status,
+    files,
+    ...(patch !== undefined && { patch }),
+    ...(conflicts && { conflicts }),
+    ...(reason !== undefined && { reason }),
+  };
+}
+
 function expect(tree: RunTree, plan: Plan | Blob): void {
   if ("blob" in plan) return;
   tree.plan = plan;
@@ -215,6 +239,7 @@ function newNode(path: string, label: string): StepNode {
     error: undefined,
     tail: [],
     undone: undefined,
+    worktrees: [],
     reused: undefined,
     cache: undefined,
     asked: undefined,
@@ -295,9 +320,9 @@ function growAttempts(tree: RunTree, node: StepNode, event: AttemptEvent): void 
 }
 
 function startAgain(node: StepNode): void {
-  const { path, label, again, children, attempts, agents, before, duration, asked, answer } = node;
+  const { path, label, again, children, attempts, agents, worktrees, before, duration, asked, answer } = node;
   const spent = agents.reduce((sum, { usage }) => addUsage(sum, usage), before);
-  const past = { attempts, agents, before, duration, asked, answer };
+  const past = { attempts, agents, worktrees, before, duration, asked, answer };
   const times = node.started === undefined ? again : again + 1;
   Object.assign(node, newNode(path, label), { again: times, before: spent, past, children });
 }
@@ -318,9 +343,11 @@ function forgetInside(tree: RunTree, node: StepNode): void {
 function growAgent(node: StepNode, event: AgentEvent, time: number): void {
   if (event.type === "agent.started") {
     const { agent, parent, name, model, provider } = event;
+    // Only where there were commands to run.
+    const sandbox = event.tools.includes("Bash") ? event.sandbox : undefined;
     const attempt = node.attempts.at(-1)?.attempt ?? 1;
     const unknown = { outcome: undefined, reason: "", turns: 0, usage: noUsage, duration: undefined };
-    node.agents.push({ agent, parent, name, model, provider, attempt, started: time, ...unknown });
+    node.agents.push({ agent, parent, name, model, provider, sandbox, attempt, started: time, ...unknown });
     return;
   }
   const agent = node.agents.findLast((it) => it.agent === event.agent);

@@ -191,7 +191,7 @@ function failureRows(facts: RunFacts, place: SummaryOptions["place"]): [string, 
   if (failure === undefined) return end.error === undefined ? [] : [["failed", failureText(end.error)]];
   const { step, error, tail } = failure;
   const at = error?.position === undefined ? place?.(step) : undefined;
-  const where = at === undefined ? "" : ` (${at.file}:${at.line}:${at.column})`;
+  const where = at === undefined || at.file === "-" ? "" : ` (${at.file}:${at.line}:${at.column})`;
   const why = error === undefined ? "" : ` ${failureText(error)}`;
   return [["failed", oneLine(step) + why + where], ...tail.map((line): [string, string] => ["", `| ${line}`])];
 }

@@ -224,6 +224,8 @@ function withoutPlace({ kind, message }: Failure): Failure {
 function placeLines({ position }: Failure, { palette, fileNow }: WhyOptions): string[] {
   if (position === undefined) return [];
   const { file, line, column, endLine, endColumn } = position;
+  // There is no file that anybody could open.
+  if (file === "-") return [];
   const now = fileNow(file);
   const place = `  ${oneLine(file)}:${line}:${column}`;
   if (now === undefined) return [`${place} (the file cannot be read any more)`];

@@ -33,6 +33,15 @@ const known: { readonly [Type in Event["type"]]: true } = {
   "run.waiting": true,
   "permissions.counted": true,
   "run.finished": true,
+"team.started": true,
+  "team.member.added": true,
+  "team.member.updated": true,
+  "team.member.removed": true,
+  "team.task.added": true,
+  "team.task.updated": true,
+  "team.message": true,
+  "team.woken": true,
+  "team.finished": true,
   "step.ready": true,
   "step.started": true,
   "step.attempt.started": true,
@@ -49,6 +58,10 @@ const known: { readonly [Type in Event["type"]]: true } = {
   "approval.given": true,
   "mcp.started": true,
   "mcp.warning": true,
+  "worktree.opened": true,
+  "worktree.applying": true,
+  "worktree.closed": true,
+  "worktree.removed": true,
   "agent.started": true,
   "agent.finished": true,
   "turn.started": true,
@@ -78,9 +91,10 @@ export const eventTypes: readonly string[] = Object.keys(known);
 
 /**
  * Reads a log (its file or its run's folder) line by line, in flat memory. At the end of the file `more` is asked, where
- * it is given, whether to look again; a part of a line waits for its rest.
+ * it is given, whether to look again; a part of a line waits for its rest. `start` is the byte at which a line begins:
+ * lines are counted from there.
  */
-export async function* readLog(fileOrFolder: string, more?: () => Promise<boolean>): AsyncGenerator<LogRecord> {
+export async function* readLog(fileOrFolder: string, more?: More, start = 0): AsyncGenerator<LogRecord> {
   const file = logFile(fileOrFolder);
   let handle: FileHandle;
   try {
@@ -92,7 +106,7 @@ export async function* readLog(fileOrFolder: string, more?: () => Promise<boolea
   }
   try {
     const problem = irregular(await handle.stat());
-    if (problem === undefined) yield* readRecords(handle, file, more);
+    if (problem === undefined) yield* readRecords(rawLines(handle, more, start), file, start === 0 ? 1 : undefined);
     else yield { kind: "unreadable", message: `cannot read ${file}: ${problem}` };
   } finally {
     await handle.close();
@@ -122,10 +136,15 @@ function logFile(fileOrFolder: string): string {
   return resolved.endsWith(".jsonl") ? resolved : path.join(resolved, "log.jsonl");
 }
 
-async function* readRecords(handle: FileHandle, file: string, more: More): AsyncGenerator<LogRecord> {
+/** `first` is the `seq` that the first line must have; undefined where that is not known. */
+async function* readRecords(
+  lines: AsyncIterable<RawLine>,
+  file: string,
+  first: number | undefined,
+): AsyncGenerator<LogRecord> {
   let number = 0;
-  let expected = 1;
-  for await (const raw of rawLines(handle, more)) {
+  let expected = first;
+  for await (const raw of lines) {
     number++;
     const place = `${file}:${number}`;
     if (raw.kind === "tail") {
@@ -140,7 +159,7 @@ async function* readRecords(handle: FileHandle, file: string, more: More): Async
     }
     const line = parsed.value;
     if (line === undefined) continue;
-    if (line.seq !== expected)
+    if (line.seq !== (expected ?? line.seq))
       yield { kind: "gap", number, message: `${place}: expected seq ${expected}, found ${line.seq}` };
     expected = line.seq + 1;
     if (Object.hasOwn(known, line.type)) yield { kind: "line", line, number, end: raw.end };
@@ -165,11 +184,11 @@ type RawLine =
   | { readonly kind: "endless"; readonly end: number };
 
 /** Splits at `\n`. What follows the last one is a tail. */
-async function* rawLines(handle: FileHandle, more: More): AsyncGenerator<RawLine> {
+async function* rawLines(handle: FileHandle, more: More, start: number): AsyncGenerator<RawLine> {
   const chunk = Buffer.allocUnsafe(chunkBytes);
   let parts: Buffer[] = [];
   let open = 0;
-  let end = 0;
+  let end = start;
   for (;;) {
     const { bytesRead } = await handle.read(chunk, 0, chunkBytes, end + open);
     if (bytesRead === 0) {

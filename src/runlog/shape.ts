@@ -68,6 +68,8 @@ const step: Shape = { step: isText };
 const agent: Shape = { ...step, agent: isText };
 const turn: Shape = { ...agent, turn: isNumber };
 
+const isTask = has({ id: isText, subject: isText, description: isText, status: isText, dependsOn: listOf(isText) });
+
 /** What readers rely on, by the type of the event. */
 const shapes: { readonly [Type in Event["type"]]: Is } = {
   "run.started": has({
@@ -94,6 +96,15 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
     duration: isNumber,
     exitCode: isNumber,
   }),
+  "team.started": has({ ...agent, name: isText, parallel: isNumber }),
+  "team.member.added": has({ ...agent, member: has({ name: isText, agent: isText }) }),
+  "team.member.updated": has({ ...agent, member: isText, change: isJsonObject }),
+  "team.member.removed": has({ ...agent, member: isText }),
+  "team.task.added": has({ ...agent, task: isTask }),
+  "team.task.updated": has({ ...agent, task: isText, by: isText, change: isJsonObject }),
+  "team.message": has({ ...agent, message: has({ id: isText, from: isText, to: isText, kind: isText, content: isText }) }),
+  "team.woken": has({ ...agent, count: isNumber }),
+  "team.finished": has({ ...agent, end: isText, reason: isText }),
   "step.ready": has(step),
   "step.started": has({ ...step, kind: isText }),
   "step.attempt.started": has({ ...step, attempt: isNumber, again: optional(isAgain) }),
@@ -122,7 +133,25 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
   "approval.given": has({ ...step, decision: isText, by: isText, comment: isText }),
   "mcp.started": has({ ...step, server: isText, offers: isNumber, duration: isNumber }),
   "mcp.warning": has({ ...step, server: isText, note: isText }),
-  "agent.started": has({ ...agent, name: isText, model: isText, provider: isText }),
+  "worktree.opened": has({ ...step, worktree: isText, folder: isText, base: isText }),
+  "worktree.applying": has({ ...step, worktree: isText, patch: isText, from: isText, to: isText }),
+  "worktree.closed": has({
+    ...step,
+    worktree: isText,
+    status: oneOf("applied", "empty", "conflict", "kept", "lost"),
+    patch: optional(isText),
+    files: listOf(isText),
+    conflicts: optional(listOf(isText)),
+    duration: isNumber,
+  }),
+  "worktree.removed": has({ run: isText, worktree: isText, patch: optional(isText) }),
+  "agent.started": has({
+    ...agent,
+    name: isText,
+    model: isText,
+    provider: isText,
+    sandbox: optional(oneOf("on", "off", "unavailable")),
+  }),
   "agent.finished": has({
     ...agent,
     outcome: isText,

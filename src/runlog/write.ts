@@ -20,6 +20,8 @@ export interface LogOptions {
   readonly deltas?: boolean;
   /** Sees every line of a state event, masked, after the kernel has it. */
   readonly onLine?: (line: string) => void;
+  /** Called when there is more in the file. */
+  readonly onGrowth?: () => void;
   /** Called once, when the log cannot be written any more. */
   readonly onFailure?: () => void;
   /** Wait for the disk at the end of every step, not only every 100 ms and at the run's ends. */
@@ -34,6 +36,8 @@ export interface LogWriter {
   readonly emit: Emit;
   /** Absolute path of the log. */
   readonly file: string;
+  /** Where in it, in bytes, what this one writes begins. */
+  readonly start: number;
   /** Keeps a long text in `files/`, masked; the path is relative to the run's folder. */
   keep(text: string): Result<string, { readonly message: string }>;
   /** The `time` of the last event. */
@@ -45,6 +49,8 @@ export interface LogWriter {
 }
 
 const syncEvery = 100;
+/** Milliseconds that deltas wait for company: somebody may be watching. */
+const deltaPause = 50;
 /** Characters that may wait for the end of the turn. */
 const mostTogether = 16 * 1024;
 
@@ -76,7 +82,7 @@ export function continueLog(options: LogOptions, end: LogEnd): Result<LogWriter,
   try {
     const fd = openSync(file, "a", 0o600);
     ftruncateSync(fd, end.bytes);
-    return ok(new Writer(options, file, createAppender(fd), end.seq));
+    return ok(new Writer(options, file, createAppender(fd), end));
   } catch (error) {
     return err({ message: `cannot go on in the run's log ${file}: ${messageOf(error)}` });
   }
@@ -107,6 +113,7 @@ function ignoreFlowFolder(folder: string): void {
 
 class Writer implements LogWriter {
   readonly file: string;
+  readonly start: number;
   readonly #options: LogOptions;
   readonly #folder: string;
   readonly #appender: Appender;
@@ -119,13 +126,16 @@ class Writer implements LogWriter {
   /** Those of them that `onLine` is owed. */
   #unseen: string[] = [];
   #isFlushDue = false;
+  /** Set while deltas wait. */
+  #stopDeltaFlush: (() => void) | undefined;
   #failure: string | undefined;
   #syncedAt: number;
   #closed = false;
 
-  constructor(options: LogOptions, file: string, appender: Appender, seq = 0) {
+  constructor(options: LogOptions, file: string, appender: Appender, end: LogEnd = { seq: 0, bytes: 0 }) {
     this.file = file;
-    this.#seq = seq;
+    this.start = end.bytes;
+    this.#seq = end.seq;
     this.#options = options;
     this.#folder = path.dirname(file);
     this.#appender = appender;
@@ -180,7 +190,8 @@ class Writer implements LogWriter {
   #writeDelta(event: DeltaEvent): void {
     if (this.#options.deltas !== true) return;
     for (const delta of this.#streams.push(event)) this.#pending += this.#line(JSON.stringify(delta));
-    if (this.#pending.length >= inlineBytes) this.#flush();
+    if (this.#pending.length >= inlineBytes) return this.#flush();
+    this.#stopDeltaFlush ??= this.#options.clock.after(deltaPause, () => this.#guarded(() => this.#flush()));
   }
 
   #writeState(event: Exclude<Event, DeltaEvent>): void {
@@ -209,8 +220,11 @@ class Writer implements LogWriter {
   #flush(): void {
     const lines = this.#unseen;
     this.#unseen = [];
+    this.#stopDeltaFlush?.();
+    this.#stopDeltaFlush = undefined;
     this.#fail(this.#append());
     if (this.#failure !== undefined) return;
+    this.#options.onGrowth?.();
     for (const line of lines) this.#options.onLine?.(line);
     if (this.#options.clock.monotonic() - this.#syncedAt >= syncEvery) this.#sync();
   }

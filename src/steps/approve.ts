@@ -49,6 +49,7 @@ export function createApprove(options: ApproveOptions): Approve {
     const answer = await answerOf(options, attempt, asked.request);
     open.delete(path);
     if (answer === undefined) return { outcome: "cancelled" };
+    if (typeof answer === "object" && "misfit" in answer) return failed("input", answer.misfit);
     return answer === "late" ? failed("timeout", late(asked.request)) : conclude(options, path, answer);
   };
   return {
@@ -102,7 +103,7 @@ async function answerOf(
   options: ApproveOptions,
   { wait, signal }: Attempt,
   request: ApprovalRequest,
-): Promise<ApprovalAnswer | "late" | undefined> {
+): Promise<ApprovalAnswer | Misfit | "late" | undefined> {
   const ended = endOf(options, request, signal);
   try {
     const here = options.asker && Promise.race([ask(options, request, ended.signal), ended.promise]);
@@ -120,7 +121,7 @@ async function ask(
   { asker, by }: ApproveOptions,
   request: ApprovalRequest,
   signal: AbortSignal,
-): Promise<ApprovalAnswer | "left"> {
+): Promise<ApprovalAnswer | Misfit | "left"> {
   const { form } = request;
   const answer = await asker?.ask(
     {
@@ -134,7 +135,21 @@ async function ask(
     },
     signal,
   );
-  return answer === undefined ? "left" : { ...answer, by: by() };
+  if (answer === undefined) return "left";
+  const { decision, comment = "" } = answer;
+  if (decision !== "approved" && decision !== "denied")
+    return { misfit: "the answer has no `decision` that is `approved` or `denied`" };
+  const said = { decision, by: answer.by ?? by(), comment };
+  if (decision === "denied") return { ...said, form: {} };
+  const fitted = await fitForm(form, answer.form ?? {});
+  return fitted.ok
+    ? { ...said, form: fitted.value }
+    : { misfit: `the answer does not fit the form: ${fitted.error.join("; ")}` };
+}
+
+/** A yes whose values are not those that were asked for. */
+interface Misfit {
+  readonly misfit: string;
 }
 
 interface End {

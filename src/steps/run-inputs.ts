@@ -1,4 +1,4 @@
-import { isAbsolute, resolve } from "node:path";
+import { isAbsolute, relative, resolve } from "node:path";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { markPrefix } from "../process/marks.ts";
@@ -19,8 +19,16 @@ const maxArgument = 128 * 1024;
 /** Names flow gives to every step; an `env` of the step's own cannot take them. */
 const givenNames = new Set(["FLOW_OUTPUT", "FLOW_RUN_ID", "FLOW_STEP"]);
 
-/** `base` is the folder a relative `cwd` starts from. The error says which value cannot be handed to a process. */
-export function readRunInputs(inputs: JsonObject, base: string): Result<RunInputs, string> {
+/** Where a process runs. */
+export interface Base {
+  /** The folder a relative `cwd` starts from. */
+  readonly cwd: string;
+  /** A `cwd` below the one folder means the same place below the other. */
+  readonly moved?: { readonly from: string; readonly to: string };
+}
+
+/** The error says which value cannot be handed to a process. */
+export function readRunInputs(inputs: JsonObject, base: Base): Result<RunInputs, string> {
   const env = readEnv(own(inputs, "env") ?? {});
   if (!env.ok) return env;
   const argv = readArgv(own(inputs, "argv") ?? []);
@@ -28,9 +36,14 @@ export function readRunInputs(inputs: JsonObject, base: string): Result<RunInput
   const folder = own(inputs, "cwd") ?? ".";
   if (typeof folder !== "string" || folder === "") return err(`cwd must be a path, it is ${JSON.stringify(folder)}`);
   if (folder.includes("\0")) return err("cwd holds a NUL character, no path can");
-  const cwd = isAbsolute(folder) ? folder : resolve(base, folder);
+  const cwd = isAbsolute(folder) ? movedPath(folder, base) : resolve(base.cwd, folder);
   const stdin = own(inputs, "stdin");
   return ok({ env: env.value, argv: argv.value, cwd, ...(stdin !== undefined && { stdin: asText(stdin) }) });
+}
+
+function movedPath(path: string, { moved }: Base): string {
+  const within = moved === undefined ? ".." : relative(moved.from, path);
+  return moved === undefined || within.startsWith("..") ? path : resolve(moved.to, within);
 }
 
 /** A value as a process sees it: text as it is, null as nothing, everything else as compact JSON. */

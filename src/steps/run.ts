@@ -1,26 +1,29 @@
 import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../model/json.ts";
 import type { Failure, FailureKind, StepResult } from "../model/outcome.ts";
 import type { Body } from "../model/plan.ts";
-import type { Execute } from "../model/ports.ts";
+import type { Attempt, Execute } from "../model/ports.ts";
 import { err, ok, type Result, unreachable } from "../model/result.ts";
 import type { Captured, StreamFilter } from "../process/capture.ts";
 import { stepEnvironment } from "../process/environment.ts";
 import type { Marks } from "../process/marks.ts";
 import { Pipes } from "../process/pipes.ts";
-import { Places, placesHere } from "../process/places.ts";
+import { Places } from "../model/places.ts";
+import { placesHere } from "../process/places.ts";
 import { type ProcessOptions, type ProcessResult, type Ran, runProcess } from "../process/run.ts";
 import type { SpawnFailed } from "../process/spawn-error.ts";
 import { readFlowOutput, streamNames } from "./flow-output.ts";
-import { readRunInputs, type RunInputs } from "./run-inputs.ts";
+import { type Base, readRunInputs, type RunInputs } from "./run-inputs.ts";
 
 export interface RunOptions {
   readonly runId: string;
   /** Absolute; where flow was started. */
   readonly cwd: string;
+  /** Absolute; what an attempt's own workspace stands for. */
+  readonly workspace: string;
   /** From `makeTempFolder`, for scripts and `$FLOW_OUTPUT` files; whoever made it removes it after the run. */
   readonly tempFolder: string;
   /** Those of the run, which every process carries. */
@@ -56,7 +59,7 @@ export function createRun(options: RunOptions): Execute {
     const { body } = attempt.step;
     if (body.kind !== "run") throw new Error(`a ${body.kind} step was given to run`);
     if (attempt.signal.aborted) return { outcome: "cancelled" };
-    const inputs = readRunInputs(attempt.inputs, options.cwd);
+    const inputs = readRunInputs(attempt.inputs, placeOf(attempt, options));
     if (!inputs.ok) return failure({ kind: "input", message: inputs.error });
     attempts += 1;
     const name = `${attempt.step.id.slice(0, 60)}-${suffix}-${attempts}`;
@@ -84,6 +87,13 @@ export function createRun(options: RunOptions): Execute {
       if ("script" in body.command) discard(files.script);
     }
   };
+}
+
+/** Where flow was started, in the worktree of an attempt that has one. */
+function placeOf({ workspace }: Attempt, options: RunOptions): Base {
+  if (workspace === undefined) return { cwd: options.cwd };
+  const cwd = resolve(workspace, relative(options.workspace, options.cwd));
+  return { cwd, moved: { from: options.workspace, to: workspace } };
 }
 
 interface Files {

@@ -58,17 +58,16 @@ async function run(args: JsonObject, call: ToolCall, programs: Programs): Promis
       spill: { stdout: join(spillFolder, `${name}.txt`), stderr: join(spillFolder, `${name}.err.txt`) },
     }),
   });
+  if (ran.kind === "spawn_failed") return err(ran.message);
+  // As Read knows it, and the same in every run.
+  const said = outputOf(ran).replaceAll(`${spillFolder ?? ""}/${name}`, `files/${name}`);
   switch (ran.kind) {
-    case "spawn_failed":
-      return err(ran.message);
     case "aborted":
-      return err(
-        withLine(outputOf(ran), call.signal.aborted ? "[cancelled]" : `[ended after ${time} ms (\`timeout\`)]`),
-      );
+      return err(withLine(said, call.signal.aborted ? "[cancelled]" : `[ended after ${time} ms (\`timeout\`)]`));
     case "signalled":
-      return err(withLine(outputOf(ran), `[ended by ${ran.signal}]`));
+      return err(withLine(said, `[ended by ${ran.signal}]`));
     case "exited":
-      return ran.code === 0 ? answer(outputOf(ran)) : err(withLine(outputOf(ran), `[exit code ${ran.code}]`));
+      return ran.code === 0 ? answer(said) : err(withLine(said, `[exit code ${ran.code}]`));
     default:
       return ran satisfies never;
   }

@@ -1,7 +1,7 @@
 import { scanTemplate, type Evaluator } from "../expr/template.ts";
 import type { Span } from "../model/diagnostic.ts";
 import { parseDuration } from "../model/duration.ts";
-import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
+import { isJsonObject, type Json, type JsonObject, own, parseJson } from "../model/json.ts";
 import type { Template } from "../model/plan.ts";
 import type { Tool, ToolCall, ToolOutput } from "../model/ports.ts";
 import { type Result, err, ok } from "../model/result.ts";
@@ -77,16 +77,13 @@ async function run(tool: JsonObject, called: Called): Promise<Result<ToolOutput,
   }
 }
 
-/** A program that prints one JSON object gives fields. */
+/** A program that prints one JSON object gives fields. One with a number that would become another gives none, loudly. */
 function answered(text: string): Result<ToolOutput, string> {
   const plain = answer(text);
   if (!plain.ok || !text.trimStart().startsWith("{")) return plain;
-  try {
-    const value = JSON.parse(text) as Json;
-    return isJsonObject(value) ? ok({ ...plain.value, structured: value }) : plain;
-  } catch {
-    return plain;
-  }
+  const read = parseJson(text);
+  if (read.ok) return isJsonObject(read.value) ? ok({ ...plain.value, structured: read.value }) : plain;
+  return read.error.isJson ? err(withLine(text, `[it cannot be used as JSON: ${read.error.message}]`)) : plain;
 }
 
 interface Program {

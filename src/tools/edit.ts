@@ -5,6 +5,7 @@ import { type Result, err, ok } from "../model/result.ts";
 import { answer, plural } from "./answer.ts";
 import { flagArgument, textArgument } from "./arguments.ts";
 import { markOf } from "./file-mark.ts";
+import { recallWritten } from "./freshness.ts";
 import { openInside, shown } from "./workspace-path.ts";
 import { writablePlace, writeInside } from "./write-file.ts";
 
@@ -51,6 +52,7 @@ export const editTool: Tool = {
     },
   },
   run: edit,
+  recall: recallWritten,
 };
 
 async function edit(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput, string>> {

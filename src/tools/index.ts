@@ -19,8 +19,8 @@ export interface ToolsOptions extends Programs, Partial<WebFetchOptions> {}
 
 /** The tools an agent may be offered. Each works in the workspace its call names and holds no state. */
 export function createTools(options: ToolsOptions): readonly Tool[] {
-  const { marks, reaches = isPublic } = options;
-  const files = [readTool, globTool(marks), grepTool(marks), lsTool, writeTool, editTool];
+  const { marks, spillFolder, reaches = isPublic } = options;
+  const files = [readTool(spillFolder), globTool(marks), grepTool(marks), lsTool, writeTool, editTool];
   return [...files, bashTool(options), webFetchTool({ reaches }), todoWriteTool];
 }
 

@@ -18,7 +18,6 @@ export function memoryTool(folder: string): Tool {
     name: "Memory",
     description: "Lists, reads, writes or deletes files of your memory, a folder that stays from run to run.",
     readOnly: false,
-    unjudged: true,
     parameters: {
       type: "object",
       required: ["command"],
@@ -40,7 +39,7 @@ function act(folder: string, args: JsonObject, { signal }: ToolCall): Promise<Re
     case "list":
       return lsTool.run({ path: path === "" ? "." : path }, inside);
     case "read":
-      return readTool.run({ file_path: path }, inside);
+      return readTool(undefined).run({ file_path: path }, inside);
     case "write":
       return write(folder, path, textArgument(args, "content"));
     default:

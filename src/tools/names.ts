@@ -35,6 +35,7 @@ const onOffer: ReadonlySet<string> = new Set([
   "Bash",
   "WebFetch",
   "TodoWrite",
+  "Task",
   "Skill",
 ]);
 const teamTools = [
@@ -52,3 +53,6 @@ const teamTools = [
 export const languageTools: ReadonlyMap<string, boolean> = new Map(
   [...toolNames, ...teamTools].map((name) => [name, onOffer.has(name)]),
 );
+
+/** Those that rules can speak of: with them the memory, which comes with `memory:` and not by its name. */
+export const judgedTools: readonly string[] = [...languageTools.keys(), "Memory"];

@@ -1,26 +1,41 @@
 import { isUtf8 } from "node:buffer";
+import { existsSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
+import { basename, dirname, join, normalize } from "node:path";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool, ToolCall, ToolOutput } from "../model/ports.ts";
-import { type Result, err } from "../model/result.ts";
+import { type Result, err, ok } from "../model/result.ts";
 import { answer, plural } from "./answer.ts";
 import { textArgument, wholeArgument } from "./arguments.ts";
 import { markOf } from "./file-mark.ts";
+import { recallRead } from "./freshness.ts";
+import { imageType, readImage } from "./image.ts";
 import { type LinesRead, readLines } from "./line-reader.ts";
-import { openInside, shown } from "./workspace-path.ts";
+import { type Opened, openInside, shown } from "./workspace-path.ts";
 
 const defaultLines = 2_000;
 const lineWidth = 2_000;
 /** What one call looks at to find its lines. Beyond it Grep is the better tool. */
 const scanned = 256 * 1024 * 1024;
 const sniffed = 8 * 1024;
+/** Bytes of a picture, 5 MiB in base64, and pixels of a side: providers take no more. */
+const largestImage = 3.75 * 1024 * 1024;
+const longestSide = 8_000;
 
-/** Reads a range of lines of a text file, numbered as by `cat -n`. */
-export const readTool: Tool = {
+/**
+ * Reads a range of lines of a text file, numbered as by `cat -n`, or shows a picture. `kept` is the folder of what was
+ * too long to be shown in the same run.
+ */
+export function readTool(kept: string | undefined): Tool {
+  return { ...spec, run: (args, call) => read(args, call, kept) };
+}
+
+const spec: Omit<Tool, "run"> = {
   name: "Read",
   description:
     "Reads a text file of the workspace and returns its lines numbered as by `cat -n`. Reads the first 2000 lines " +
-    "unless offset and limit say otherwise; longer lines are cut at 2000 characters. Not for folders (LS) or binary files.",
+    "unless offset and limit say otherwise; longer lines are cut at 2000 characters. Shows PNG, JPEG, GIF and WebP " +
+    "pictures, and the files of results that were cut. Not for folders (LS) or other binary files.",
   readOnly: true,
   parameters: {
     type: "object",
@@ -36,20 +51,23 @@ export const readTool: Tool = {
     names: ["read", "read_file"],
     parameters: { path: "file_path", filePath: "file_path", absolute_path: "file_path" },
   },
-  run: read,
+  recall: recallRead,
 };
 
-async function read(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput, string>> {
+async function read(args: JsonObject, call: ToolCall, kept: string | undefined): Promise<Result<ToolOutput, string>> {
   const path = textArgument(args, "file_path") ?? "";
   const first = Math.max(1, wholeArgument(args, "offset") ?? 1);
   const count = wholeArgument(args, "limit") ?? defaultLines;
-  const opened = await openInside(call.workspace, path, "file");
+  const own = keptName(path, kept);
+  const opened = await openInside(own === undefined ? call.workspace : dirname(own), own ?? path, "file");
   if (!opened.ok) return opened;
   const { handle, stats, place } = opened.value;
   try {
-    if (call.mayRead?.(place.relative) === false)
+    if (own === undefined && call.mayRead?.(place.relative) === false)
       return err(`${shown(path)} may not be read under the rules of this run`);
-    const binary = await whyBinary(handle);
+    const head = await headOf(handle);
+    if (imageType(head) !== undefined) return await showImage(opened.value, path, call);
+    const binary = whyBinary(head);
     if (binary !== undefined)
       return err(`${shown(path)} ${binary} (${plural(stats.size, "byte")}); Read shows UTF-8 text only`);
     const found = await readLines(handle, { first, count, width: lineWidth, bytes: scanned }, call.signal);
@@ -60,15 +78,50 @@ async function read(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput
   }
 }
 
-/** Why the beginning of a file is no text, if it is none. */
-async function whyBinary(handle: FileHandle): Promise<string | undefined> {
+/** The file a cut result names as `files/NAME`, as an absolute path; undefined where there is none in this run. */
+function keptName(path: string, kept: string | undefined): string | undefined {
+  if (kept === undefined || path.includes("\0")) return undefined;
+  const wanted = normalize(path);
+  const file = join(kept, basename(wanted));
+  const isNamed = wanted === file || wanted === join("files", basename(wanted));
+  return isNamed && existsSync(file) ? file : undefined;
+}
+
+async function headOf(handle: FileHandle): Promise<Buffer> {
   const head = Buffer.alloc(sniffed);
   const { bytesRead } = await handle.read(head, 0, sniffed, 0);
-  const bytes = head.subarray(0, bytesRead);
-  const mark = bytes.subarray(0, 2).toString("hex");
+  return head.subarray(0, bytesRead);
+}
+
+async function showImage(
+  { handle, stats, place }: Opened,
+  path: string,
+  { seen }: ToolCall,
+): Promise<Result<ToolOutput, string>> {
+  const size = plural(stats.size, "byte");
+  if (stats.size > largestImage)
+    return err(`${shown(path)} is an image of ${size}; only those up to ${largestImage} can be shown: make it smaller`);
+  const bytes = await handle.readFile();
+  const image = readImage(bytes);
+  if (image === undefined) return err(`${shown(path)} is a damaged image (${size})`);
+  const { mediaType, width, height } = image;
+  const words = `${mediaType}, ${width} x ${height} pixels, ${size}`;
+  if (Math.max(width, height) > longestSide)
+    return err(`${shown(path)} (${words}) is over ${longestSide} pixels long: make it smaller`);
+  seen?.set(place.real, markOf(stats));
+  return ok({
+    blocks: [
+      { type: "text", text: `[${words}]` },
+      { type: "image", mediaType, data: bytes.toString("base64") },
+    ],
+  });
+}
+
+/** Why the beginning of a file is no text, if it is none. */
+function whyBinary(head: Buffer): string | undefined {
+  const mark = head.subarray(0, 2).toString("hex");
   if (mark === "fffe" || mark === "feff") return "is UTF-16 text";
-  if (mark === "8950" || mark === "ffd8" || bytes.subarray(0, 4).toString("latin1") === "GIF8") return "is an image";
-  return bytes.includes(0) ? "is a binary file" : undefined;
+  return head.includes(0) ? "is a binary file" : undefined;
 }
 
 function present(found: LinesRead, { path, first }: { path: string; first: number }): Result<ToolOutput, string> {

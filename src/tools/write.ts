@@ -3,7 +3,7 @@ import type { Tool, ToolCall, ToolOutput } from "../model/ports.ts";
 import { type Result, err } from "../model/result.ts";
 import { answer, plural } from "./answer.ts";
 import { textArgument } from "./arguments.ts";
-import { changedSince } from "./freshness.ts";
+import { changedSince, recallWritten } from "./freshness.ts";
 import { shown } from "./workspace-path.ts";
 import { writablePlace, writeInside } from "./write-file.ts";
 
@@ -28,6 +28,7 @@ export const writeTool: Tool = {
     parameters: { path: "file_path", filePath: "file_path", absolute_path: "file_path", contents: "content" },
   },
   run: write,
+  recall: recallWritten,
 };
 
 async function write(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput, string>> {

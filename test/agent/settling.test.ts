@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { Mail } from "../../src/agent/mail.ts";
 import type { AgentCheck } from "../../src/agent/agent-run.ts";
 import { checkFact } from "../../src/agent/check.ts";
 import { guardsOf } from "../../src/agent/guard.ts";
 import type { CheckFact } from "../../src/agent/history.ts";
 import type { ModelClient, ModelRequest } from "../../src/model/ports.ts";
-import { err } from "../../src/model/result.ts";
+import { err, ok } from "../../src/model/result.ts";
 import { playing, type Ran, running, tool } from "./running.ts";
 
 const output = { type: "object", required: ["n"], properties: { n: { type: "integer" } }, additionalProperties: false };
@@ -267,12 +268,20 @@ describe("an answer behind failing tools", () => {
 
 describe("what is said to an agent from outside", () => {
   it("enters at the border of a turn", async () => {
-    const waiting = [{ role: "user" as const, blocks: [{ type: "text" as const, text: "by the way" }] }];
+    const mail = new Mail();
+    const read = { ...tool("Read"), run: () => (mail.put({ from: "b", text: "by the way" }), Promise.resolve(ok({ blocks: [] }))) };
     const ran = await running("- calls: [{ name: Read, args: { text: a } }]\n- text: 'heard: ${{ message }}'", {
-      tools: [tool("Read")],
-      inbox: () => (ranTurns++ === 1 ? waiting : []),
+      tools: [read],
+      mail,
     });
     expect(ran.result.text).toBe("heard: by the way");
   });
-  let ranTurns = 0;
+
+  it("is waited for before the agent may end, and its answer of before does not count", async () => {
+    const mail = new Mail();
+    mail.expect("b");
+    setTimeout(() => mail.put({ from: "b", text: "the report" }), 20);
+    const ran = await running("- text: too early\n- text: 'after ${{ message }}'", { mail });
+    expect(ran.result).toMatchObject({ outcome: "done", turns: 2, text: "after the report" });
+  });
 });

@@ -46,7 +46,7 @@ export class Folder {
   ): Promise<Went> {
     const { inputs = {}, file = "main.yaml", in: folder = ".", ...conditions } = given;
     const cwd = join(this.path, folder);
-    return watch(conditions, (watched) => run({ ...watched, file, cwd, inputs: { texts: [], values: inputs } }));
+    return watch(conditions, (watched) => run({ ...watched, file, cwd, inputs }));
   }
 
   resume(given: Conditions & { readonly from?: string } = {}): Promise<Went> {

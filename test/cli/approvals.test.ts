@@ -75,6 +75,9 @@ describe("without a terminal an approval", () => {
     const shown = await here.flow(["show", "latest"]);
     expect(shown.stdout).toMatch(/^◷ waiting gate/);
     expect(shown.stdout).toMatch(/◷ ok +waiting +approve\n +asks: Ship 1\.2\?/);
+    const [, answer = ""] = /yes +\S+ \S+ (resume .+)\n/.exec(shown.stdout) ?? [];
+    expect(answer).toBe(`resume ${here.runs()[0]} --approve ok --form 'reason=…'`);
+    expect(shown.stdout).toMatch(/no +.+ resume \S+ --deny ok\n/);
     expect((await here.flow(["runs"])).stdout).toMatch(/gate +waiting/);
     const why = await here.flow(["why", "latest", "ok"]);
     expect(why.stdout).toContain("It waits for an answer to: Ship 1.2?");
@@ -161,6 +164,18 @@ describe("without a terminal an approval", () => {
     expect(ended.stderr).toContain("it has changed, so the answer given does not count");
     expect(ended.stderr).toContain("waiting ok: Really ship 1.2?");
     expect((await here.flow(["resume", "latest", "--approve", "ok", "--form", "reason=all green"])).code).toBe(0);
+  });
+
+  test("can be a no up front, by somebody who is named", async () => {
+    const here = place();
+    const ended = await here.flow(["run", "gate.yaml", "--deny", "ok", "--by", "ada", "--comment", "not today"]);
+    expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining("not today") as string]);
+    expect(here.events().find(({ type }) => type === "approval.given")).toMatchObject({
+      decision: "denied",
+      by: "ada",
+    });
+    const both = await here.flow(["run", "gate.yaml", "--deny", "ok", "--approve", "ok"]);
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("both in --approve and in --deny") as string]);
   });
 
   test("can be given up front", async () => {

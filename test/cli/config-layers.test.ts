@@ -135,6 +135,24 @@ describe("the configuration", () => {
 });
 
 describe("flow agents", () => {
+  it("explains an agent nobody has without a place in a file that nobody wrote", async () => {
+    const { code, stderr } = await place.flow(["agents", "explain", "workr"], { env });
+    expect([code, stderr]).toEqual([2, 'error: there is no agent "workr" here; did you mean `worker`?\n']);
+  });
+
+  it("explains an agent that reads secrets, and one that only others may use", async () => {
+    place.write(
+      "agents/worker.yaml",
+      'name: worker\nmode: subagent\ninstructions: x\nmcp: { it: { command: x, env: { T: "${{ secrets.TOKEN }}" } } }\n',
+    );
+    const { code, stdout } = await place.flow(["agents", "explain", "worker"], { env });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/defined\n +it +agents\/worker\.yaml/) as string]);
+    place.write("flow.yaml", "secrets: [TOKEN]\nsteps: { a: { agent: worker, prompt: go } }\n");
+    const refused = await place.flow(["validate", "flow.yaml"], { env });
+    expect([refused.code, refused.stdout]).toEqual([2, expect.stringContaining("`mode: subagent`") as string]);
+    expect(refused.stdout).not.toContain("FLOW8005");
+  });
+
   it("lists every agent with its file, without those that are hidden or disabled", async () => {
     place.write("agents/ghost.yaml", "name: ghost\nhidden: true\ninstructions: x\n");
     place.write("agents/old.yaml", "name: old\ndisable: true\ninstructions: x\n");

@@ -107,7 +107,7 @@ describe("flow doctor", () => {
     expect(stdout).toContain("config       flow.config.yaml\n");
     expect(stdout).toContain(`gateway      ${server.url}, GATEWAY_KEY is set, reachable\n`);
     expect(stdout).toMatch(/gone +http:\/\/127\.0\.0\.1:1\/v1, no key needed, not reachable: .+\n/);
-    expect(stdout).toMatch(/not set up +openai, anthropic/);
+    expect(stdout).toMatch(/not set up +openai \(OPENAI_API_KEY\), anthropic \(ANTHROPIC_API_KEY\)/);
     expect(stdout).toMatch(/node +\d+\.\d+\.\d+\n/);
     expect([code, JSON.stringify([stdout, seen])]).toEqual([3, expect.not.stringContaining("canary") as string]);
   });

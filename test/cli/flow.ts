@@ -158,10 +158,15 @@ export function git(cwd: string, ...args: readonly string[]): string {
   return execFileSync("git", [...settings, ...args], { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
+/** A home of nobody: agents and configurations of whoever runs the tests are none of theirs. */
+const home = mkdtempSync(join(tmpdir(), "flow-home-"));
+process.on("exit", () => rmSync(home, { recursive: true, force: true }));
+
 /** Nothing of the machine that runs the tests but what any shell has: no keys, no CI, no colours. */
 function bareEnvironment(): Record<string, string> {
-  const names = ["PATH", "HOME", "TMPDIR", "LANG"];
-  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+  const names = ["PATH", "TMPDIR", "LANG"];
+  const kept = names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []));
+  return { ...Object.fromEntries(kept), HOME: home };
 }
 
 function follow(child: ChildProcess): Running {

@@ -25,6 +25,7 @@ describe("what would be accepted and ignored is refused", () => {
     [["plain.yaml", "--inputs", "1.json", "--inputs", "1.json"], "is given twice"],
     [["plain.yaml", "--script", "a.yaml", "--script", "b.yaml"], "is given twice"],
     [["plain.yaml", "--script", "nofile.yaml"], "there is no file nofile.yaml"],
+    [["plain.yaml", "--dry-run", "--script", "nofile.yaml"], "there is no file nofile.yaml"],
     [["plain.yaml", "--script", "a.yaml", "--replay", "b"], "exclude each other"],
     [["plain.yaml", "--replay", "nofile.jsonl"], "there is no log nofile.jsonl"],
     [["flow.yaml", "--approve", "g", "--form", "n=1", "--form", "n=2"], "`n` of `g` is given twice"],

@@ -90,7 +90,10 @@ describe("inputs of flow run", () => {
 
   const wrong: readonly { readonly args: readonly string[]; readonly says: readonly string[] }[] = [
     { args: [], says: ["typed.yaml:4:", "FLOW7001", "input `text` is required", "--input text=…"] },
-    { args: ["-i", "text=a", "-i", "cuont=1"], says: ["FLOW7002", '"cuont"', "did you mean `count`?"] },
+    {
+      args: ["-i", "text=a", "-i", "cuont=1"],
+      says: ["typed.yaml:3:1 ", "FLOW7002", '"cuont"', "did you mean `count`?"],
+    },
     { args: ["-i", "text=a", "-i", "count=1.5"], says: ["typed.yaml:5:", "FLOW7003", "`count`", "whole number"] },
     { args: ["-i", "text=a", "-i", "count=many"], says: ["FLOW7003", "`count`", '"many"'] },
     { args: ["-i", "text=a", "-i", "deep=yes"], says: ["FLOW7003", "`deep` must be `true` or `false`"] },

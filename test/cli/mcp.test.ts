@@ -46,18 +46,25 @@ steps:
   sum: { tool: mcp__all__get-sum, with: { a: 2, b: 3 } }
   weather: { tool: mcp__all__get-structured-content, with: { location: Chicago } }
   bad: { tool: mcp__all__get-sum, with: { a: two }, continue-on-error: true }
+  slip: { tool: mcp__all__echo, with: { mesage: hi }, continue-on-error: true }
   none: { tool: mcp__all__get-some, continue-on-error: true }
 outputs:
   sum: \${{ steps.sum.outputs.text }}
   weather: \${{ steps.weather.outputs.conditions }}
   bad: \${{ steps.bad.error.message }}
+  slip: \${{ steps.slip.error.message }}
   none: \${{ steps.none.error.message }}
 `,
     );
     const { code, stdout } = await place.flow(["run", "w.yaml", "--json"]);
     const { outputs } = JSON.parse(stdout) as { outputs: Record<string, string> };
     expect(outputs).toMatchObject({ sum: "The sum of 2 and 3 is 5.", weather: expect.stringMatching(/\w/) });
-    expect(outputs["bad"]).toMatch(/^`with` does not fit `mcp__all__get-sum`: .*`b` is missing/);
+    expect(outputs["bad"]).toBe(
+      "`with` does not fit `mcp__all__get-sum`: `b` is missing; `a` must be a number, not `two`",
+    );
+    expect(outputs["slip"]).toBe(
+      "`with` does not fit `mcp__all__echo`: `message` is missing; is `mesage` meant for it?",
+    );
     expect(outputs["none"]).toMatch(/the MCP server `all` has no tool `mcp__all__get-some`; it has `mcp__all__echo`/);
     expect(code).toBe(0);
     expect(place.events().filter(({ type }) => type === "mcp.started")).toHaveLength(1);

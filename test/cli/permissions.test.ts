@@ -110,7 +110,13 @@ describe("a written denial", () => {
     agentThat([bash("ls")], "", "permissions: { deny: [Bash, WebFetch] }");
     await place.flow(["run", "a.yaml", "--profile", "full"]);
     expect(eventsOf("agent.started")[0]?.tools).toEqual(["Edit", "Glob", "Read", "TodoWrite", "Write"]);
-    expect(eventsOf("tool.finished")[0]?.text).toContain("There is no tool `Bash`");
+    expect(eventsOf("tool.finished")[0]?.text).toContain("`Bash` is denied by the rule `Bash` (workflow, a.yaml");
+    await place.flow(["run", "a.yaml", "--profile", "read"]);
+    expect(eventsOf("tool.finished")[0]?.text).toContain("`Bash` is denied by the rule `Bash` (workflow, a.yaml");
+    agentThat([bash("ls")], "", "");
+    await place.flow(["run", "a.yaml", "--profile", "read"]);
+    expect(eventsOf("tool.finished")[0]?.text).toMatch(/`Bash` is denied by the rule `\S+` \(profile\)/);
+    expect(eventsOf("tool.started")).toEqual([]);
   });
 
   it("of a managed file holds for agents and for the author's own steps", async () => {

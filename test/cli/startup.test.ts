@@ -33,6 +33,7 @@ beforeAll(() => {
     "true.yaml": 'name: quick\nsteps: { a: { run: ["true"] } }\n',
     "agent.yaml":
       "name: agent\nmodel: scripted/r.yaml\nsteps: { a: { agent: { name: x, instructions: You., tools: [Read] }, prompt: go } }\n",
+    "agents/x.md": "---\ntools: [Read]\n---\nYou.\n",
     "r.yaml": "agents: { x: [{ text: hi }] }\n",
     "bad.yaml": "name: bad\nstepz: {}\n",
   });
@@ -95,6 +96,7 @@ const commands: readonly {
   { args: ["run", "true.yaml", "--dry-run"], packages: compiling },
   { args: ["run", "true.yaml"], packages: compiling },
   { args: ["run", "agent.yaml"], packages: [...compiling, "tokenx"] },
+  { args: ["agent", "x", "go", "--script", "r.yaml"], packages: [...compiling, "tokenx"] },
 ];
 
 describe("what a command loads", () => {

@@ -438,7 +438,7 @@ describe("what a bad file leaves behind", () => {
         file: "main.yaml",
         cwd,
         runsDir: join(cwd, "runs"),
-        inputs: { texts: [], values: { t: value } },
+        inputs: { t: value },
       });
       expect(result.started && result.end.outputs).toEqual({ t: value });
     }

@@ -175,7 +175,7 @@ describe("the rewritten script gives the value, and nothing of it runs:", () => 
           file: "main.yaml",
           cwd: folder,
           runsDir: join(folder, "runs"),
-          inputs: { texts: [], values: { title: value } },
+          inputs: { title: value },
         });
         const outputs = result.started ? result.end.outputs : {};
         const printed = outputs["v"];

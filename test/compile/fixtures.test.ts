@@ -70,7 +70,7 @@ async function diagnose(folder: string, name: string): Promise<{ diagnostics: re
       name: match[1] ?? "",
       text: match[2] ?? "",
     }));
-    const refusal = await prepare({ file, cwd, inputs: { texts, values: {} } });
+    const refusal = await prepare({ file, cwd, inputTexts: texts });
     if (!("diagnostics" in refusal)) return { diagnostics: [], text: "" };
     return {
       diagnostics: refusal.diagnostics,

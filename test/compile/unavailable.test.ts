@@ -34,8 +34,7 @@ const values: { readonly [key: string]: string } = {
   permissions: "{ Read: allow }",
   sandbox: "auto",
   skills: "[a]",
-  subagents: "[a]",
-  team: "{ members: [a] }",
+  team: "{ members: [explore] }",
   tokens: "1",
   tools: "{ t: { description: x, parameters: { type: object }, run: [x] } }",
   turns: "1",
@@ -78,7 +77,7 @@ describe("a key that is not there yet is refused by a run and never ignored:", (
 
   test("in the `undo` of a step as well", async () => {
     await expectRefusal(
-      "agents: { j: { prompt: hi, team: { members: [a] } } }\nsteps:\n  a: { run: x, undo: { agent: j } }\n",
+      "agents: { j: { prompt: hi, team: { members: [explore] } } }\nsteps:\n  a: { run: x, undo: { agent: j } }\n",
       "team",
     );
   });

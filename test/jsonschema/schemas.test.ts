@@ -6,7 +6,7 @@ import { isJsonObject, own } from "../../src/model/json.ts";
 import type { Json, JsonObject } from "../../src/model/json.ts";
 import { failureKinds } from "../../src/model/outcome.ts";
 
-const files = ["agent", "workflow", "config"].map((name) => `${name}.schema.json`);
+const files = ["agent", "workflow", "config", "managed"].map((name) => `${name}.schema.json`);
 const schemas = new Map<string, JsonObject>(
   files.map((file) => [file, JSON.parse(readFileSync(new URL(`../../schemas/${file}`, import.meta.url), "utf8"))]),
 );

@@ -161,6 +161,14 @@ describe("a server that goes wrong in the middle", () => {
     await it.close();
   });
 
+  it("is not believed a number that would silently become another one", async () => {
+    const it = await opened("");
+    const said = await call(it, "exact");
+    expect(said.ok ? said.value : said.error.message).toMatch(/the number 9007199254740993 is too large to be kept/);
+    expect(await call(it, "echo", { say: "a" })).toEqual(text("echo: a"));
+    await it.close();
+  });
+
   it("has its large images left out, and told", async () => {
     const it = await opened("");
     const shown = await call(it, "image");

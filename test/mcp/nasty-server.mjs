@@ -38,6 +38,7 @@ const tools = [
     outputSchema: { type: "object", properties: { n: { type: "number" } } },
   },
   { name: "change", description: "Changes the list.", inputSchema: schema },
+  { name: "exact", description: "A number that JavaScript cannot keep.", inputSchema: schema },
   { name: "image", description: "An image of 50 MB, and a small one.", inputSchema: schema },
 ];
 if (way === "renames")
@@ -68,6 +69,10 @@ const calls = {
   change: () => {
     say({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
     return text("changed");
+  },
+  exact: (_, id) => {
+    const result = `{"content":[{"type":"text","text":"ok"}],"structuredContent":{"id":9007199254740993}}`;
+    say(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
   },
   image: () => ({
     content: [
@@ -106,7 +111,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     else if (way === "no-list") return;
     else if (way === "flood") flood();
     else answer({ tools });
-  } else if (method === "tools/call") answer(calls[params.name]?.(params.arguments ?? {}));
+  } else if (method === "tools/call") answer(calls[params.name]?.(params.arguments ?? {}, id));
   else if (id !== undefined) say({ jsonrpc: "2.0", id, error: { code: -32601, message: `there is no ${method}` } });
 });
 if (way === "stubborn") {

@@ -71,6 +71,27 @@ describe("files that hold credentials, by another spelling", () => {
     "cat <(cat .e*)",
     "cat .git/modules/*/c*",
     `cat ${"{a,b}".repeat(12)}`,
+    'for f in .e*; do cat "$f"; done',
+    "for f in .env; do cat $f; done",
+    'for f in a b .env.local; do cat "${f}"; done',
+    'for f in .e*; do :; done; cat "$f"',
+    'while ls; do cat "$f"; for f in .e*; do ls; done; done',
+    "for d in .; do for f in $d/.e*; do for g in $f; do cat ./$g; done; done; done",
+    "for f in env; do cat .$f; done",
+    'for f in *; do cat ".$f"; done',
+    "for f in ~/.a*; do cat $f/credentials; done",
+    "for f in x.envy; do cat ${f:1:4}; done",
+    "for f in x.env; do cat ${f#x}; done",
+    "for f in .envx; do cat ${f%x}; done",
+    "for f in x/.e*; do cat ${f##*/}; done",
+    "for f in xenv; do cat ${f/x/.}; done",
+    "for f in .ENV; do cat ${f,,}; done",
+    "for f in ${x:-.env}; do cat $f; done",
+    `for f in ${"a ".repeat(300)}; do cat $f; done`,
+    "cat ${x:-.env}",
+    "cat ${x+.e}nv",
+    "cat $(ls)env",
+    'cat "${x}env"',
   ])("does not allow %s", async (command) => {
     expect(await bash(rights, command)).toMatchObject({ decision: "deny", toAllow: [] });
   });
@@ -89,6 +110,14 @@ describe("files that hold credentials, by another spelling", () => {
     "ls {1..9}.txt",
     "cat README.{md,txt}",
     "cat .env.example",
+    'for f in src/*.ts test/*.ts; do cat "$f"; done',
+    'for f in packages/core/*.ts; do cat "${f%.ts}.js" "${f##*/}" "${f/src/dist}"; done',
+    "for d in api web; do cat $d/package.json; done",
+    'for f in *; do cat "$f"; done',
+    "for f in .github/workflows/*.yml; do cat $f; done",
+    "for f in $(ls); do cat $f; done",
+    "cat ${DIR:-src}/index.ts",
+    'cat "$1.log" $A$B',
   ])("allows %s", async (command) => {
     expect((await bash(rights, command)).decision).toBe("allow");
   });

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { Places } from "../../src/process/places.ts";
+import { Places } from "../../src/model/places.ts";
 
 const never = new AbortController().signal;
 

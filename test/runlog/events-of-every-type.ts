@@ -3,6 +3,7 @@ import { noUsage } from "../../src/model/message.ts";
 
 const ids = { step: "plan", agent: "plan-1", parent: null } as const;
 const turn = { ...ids, turn: 1 } as const;
+const commit = "9fceb02d0ae598e95dc970b74767f19372d61af8";
 const sha = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const at = { file: "a.yaml", line: 1, column: 1, endLine: 1, endColumn: 2 };
 const failure = { kind: "exit", message: "exited with 3", position: at, cause: "why", step: "a/b" } as const;
@@ -155,6 +156,51 @@ export const samples: Samples = {
   ],
   "mcp.started": [{ type: "mcp.started", step: "a", server: "files", offers: 2, pinned: false, duration: 3 }],
   "mcp.warning": [{ type: "mcp.warning", step: "a", server: "files", note: "it is gone" }],
+  "worktree.opened": [
+    { type: "worktree.opened", step: "a[1]", worktree: "a-1-1", folder: "/w/a-1-1", base: commit, duration: 34 },
+    {
+      type: "worktree.opened",
+      step: "a",
+      agentRun: "a@1/2",
+      worktree: "a-1",
+      folder: "/w/a-1",
+      base: commit,
+      restored: true,
+      duration: 34,
+    },
+  ],
+  "worktree.applying": [
+    { type: "worktree.applying", step: "a", worktree: "a-1", patch: "/w/a-1.patch", from: commit, to: commit },
+    {
+      type: "worktree.applying",
+      step: "a",
+      worktree: "a-1",
+      patch: "/w/a-1.patch",
+      from: commit,
+      to: commit,
+      result: { text: "done" },
+      outputs: { text: "done" },
+    },
+  ],
+  "worktree.closed": [
+    { type: "worktree.closed", step: "a", worktree: "a-1", status: "empty", files: [], duration: 12 },
+    {
+      type: "worktree.closed",
+      step: "a",
+      worktree: "a-1",
+      status: "conflict",
+      patch: "/w/a-1.patch",
+      files: ["a.ts", "b.ts"],
+      left: commit,
+      conflicts: ["b.ts"],
+      reason: "both have changed it",
+      duration: 12,
+    },
+  ],
+  "worktree.removed": [
+    { type: "worktree.removed", run: "20261121-215546-4qk3f", worktree: "a-1" },
+    { type: "worktree.removed", run: "20261121-215546-4qk3f", worktree: "a-1", patch: "/w/a-1.patch" },
+  ],
   "agent.started": [
     { type: "agent.started", ...ids, name: "planner", model: "scripted/a", provider: "scripted", tools: ["Read"] },
     {
@@ -164,6 +210,7 @@ export const samples: Samples = {
       model: "m",
       provider: "p",
       tools: [],
+      sandbox: "unavailable",
       continues: "plan@1",
     },
   ],
@@ -335,6 +382,64 @@ export const samples: Samples = {
       file: "files/1.txt",
       duration: 1,
     },
+  ],
+  "team.started": [
+    { type: "team.started", step: "lead", agent: "lead@1", parent: null, name: "crew", description: "", parallel: 2 },
+  ],
+  "team.member.added": [
+    {
+      type: "team.member.added",
+      step: "lead",
+      agent: "lead@1",
+      parent: null,
+      member: { name: "a", agent: "explore", mode: "read", paths: ["docs"], plan: true, isolation: "worktree" },
+    },
+  ],
+  "team.member.updated": [
+    {
+      type: "team.member.updated",
+      step: "lead",
+      agent: "lead@1",
+      parent: null,
+      member: "a",
+      change: { state: "working", task: null, agentRun: "lead@1.1", worktree: null, approved: true },
+    },
+  ],
+  "team.member.removed": [
+    { type: "team.member.removed", step: "lead", agent: "lead@1", parent: null, member: "a", reason: "gone" },
+  ],
+  "team.task.added": [
+    {
+      type: "team.task.added",
+      step: "lead",
+      agent: "lead@1",
+      parent: null,
+      task: { id: "1", subject: "s", description: "d", status: "pending", dependsOn: [] },
+    },
+  ],
+  "team.task.updated": [
+    {
+      type: "team.task.updated",
+      step: "lead",
+      agent: "lead@1",
+      parent: null,
+      task: "1",
+      by: "a",
+      change: { status: "completed", owner: null, report: "done", dependsOn: ["2"] },
+    },
+  ],
+  "team.message": [
+    {
+      type: "team.message",
+      step: "lead",
+      agent: "lead@1",
+      parent: null,
+      message: { id: "message:1", from: "lead", to: "a", kind: "plan_response", content: "c", approve: false },
+    },
+  ],
+  "team.woken": [{ type: "team.woken", step: "lead", agent: "lead@1", parent: null, count: 1 }],
+  "team.finished": [
+    { type: "team.finished", step: "lead", agent: "lead@1", parent: null, end: "done", reason: "the lead has ended" },
   ],
   diagnostic: [
     {

@@ -36,6 +36,7 @@ interface Choices {
   readonly deltas?: boolean;
   readonly clock?: Clock;
   readonly onLine?: (line: string) => void;
+  readonly onGrowth?: () => void;
 }
 
 export function newLog(folder: string, { secrets = [], clock = stillClock(), ...rest }: Choices = {}): LogWriter {

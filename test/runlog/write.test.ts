@@ -177,6 +177,25 @@ describe("deltas", () => {
     log.close();
   });
 
+  it("wait 50 ms at most, and whoever reads along is told", () => {
+    const due: (() => void)[] = [];
+    const after = (ms: number, callback: () => void): (() => void) => {
+      if (ms === 50) due.push(callback);
+      return () => due.splice(0);
+    };
+    let grown = 0;
+    const log = newLog(emptyFolder(), { deltas: true, clock: { ...stillClock(), after }, onGrowth: () => grown++ });
+    log.emit(delta("a"));
+    log.emit(delta("b"));
+    expect([due.length, linesOf(log.file).length, grown]).toEqual([1, 0, 0]);
+    due[0]?.();
+    expect([due.length, linesOf(log.file).length, grown]).toEqual([0, 2, 1]);
+    log.emit(delta("c"));
+    log.emit({ type: "step.undo.started", step: "a" });
+    expect([due.length, linesOf(log.file).length, grown]).toEqual([0, 4, 2]);
+    log.close();
+  });
+
   it("hide a secret cut at any place, between the deltas of other agents", () => {
     const value = "hunter22-secret";
     for (let at = 1; at < value.length; at++) {

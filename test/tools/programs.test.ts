@@ -128,6 +128,18 @@ describe("a workflow's own tools", () => {
     ).toBe('3  x[1,"a"]');
   });
 
+  it.each(["9007199254740993", "-12345678901234567890", "1e999"])(
+    "never give a field another number than they printed: %s",
+    async (number) => {
+      const text = `{"ok":1,"id":${number}}`;
+      expect(await call({ run: ["echo", text] }, {})).toBe(
+        `error: ${text}\n[it cannot be used as JSON: the number ${number} is too large to be kept exactly; write it as text, in quotes]`,
+      );
+      expect(await call({ run: ["echo", `{"id":"${number}"}`] }, {})).toEqual({ id: number });
+      expect(await call({ run: ["echo", `id ${number}`] }, {})).toBe(`id ${number}`);
+    },
+  );
+
   it("get a secret only where their `env` names it", async () => {
     expect(await call({ run: ["sh", "-c", "echo $T"], env: { T: "${{ secrets.TOKEN }}" } }, {})).toBe(canary);
     expect(await call({ run: ["sh", "-c", "echo [$TOKEN]"] }, {})).toBe("[]");

@@ -1,6 +1,8 @@
-import { closeSync, openSync, truncateSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, symlinkSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Marks } from "../../src/process/marks.ts";
+import { createTools } from "../../src/tools/index.ts";
 import { type Workspace, makeWorkspace } from "./workspace.ts";
 
 let work: Workspace;
@@ -47,11 +49,9 @@ describe("Read", () => {
 
   it("says that a file is empty, binary, UTF-16 or not UTF-8", async () => {
     work.write("empty.txt", "");
-    work.write("image.png", Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]));
     work.write("wide.txt", Buffer.from("\ufeffhello", "utf16le"));
     work.write("latin.txt", Buffer.from("caf\xe9\nok\n", "latin1"));
     expect(await read("empty.txt")).toBe("[the file is empty]");
-    expect(await read("image.png")).toBe('error: "image.png" is an image (7 bytes); Read shows UTF-8 text only');
     expect(await read("wide.txt")).toContain("is UTF-16 text");
     expect(await read("latin.txt")).toBe(
       "     1\tcaf\ufffd\n     2\tok\n[some bytes are not UTF-8 and are shown as \ufffd]",
@@ -95,5 +95,86 @@ describe("Read", () => {
     work.write("some.txt", "text");
     expect(await work.call("Read", { file_path: "some.txt" }, AbortSignal.abort())).toBe("error: cancelled");
     expect(join(work.root, "some.txt")).toContain("some.txt");
+  });
+});
+
+describe("Read of a picture", () => {
+  const png = (width: number, height: number): Buffer => {
+    const head = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
+    const size = Buffer.alloc(8);
+    size.writeUInt32BE(width, 0);
+    size.writeUInt32BE(height, 4);
+    return Buffer.concat([head, size, Buffer.alloc(20)]);
+  };
+  const gif = Buffer.concat([Buffer.from("GIF89a"), Buffer.from("0300020000", "hex"), Buffer.alloc(30)]);
+  const jpeg = Buffer.from(
+    `ffd8ffe000104a46494600010100000100010000ffc0001108000200030301220002110103110100${"00".repeat(9)}`,
+    "hex",
+  );
+  const webp = (chunk: string, rest: string): Buffer =>
+    Buffer.concat([Buffer.from(`RIFF\0\0\0\0WEBP${chunk}`), Buffer.from(rest, "hex"), Buffer.alloc(10)]);
+  const shownAs = async (name: string, more: object = {}): Promise<unknown> => {
+    const tool = createTools({ marks: new Marks("read"), environment: {} }).find((one) => one.name === "Read");
+    const call = { workspace: work.root, signal: new AbortController().signal, ...more };
+    const result = await tool?.run({ file_path: name }, call);
+    return result?.ok === true ? result.value.blocks : result?.error;
+  };
+
+  it.each([
+    ["a.png", png(3, 2), "image/png"],
+    ["b.gif", gif, "image/gif"],
+    ["c.jpg", jpeg, "image/jpeg"],
+    ["d.webp", webp("VP8 ", "000000000000009d012a03000200"), "image/webp"],
+    ["e.webp", webp("VP8L", "000000002f02400000"), "image/webp"],
+    ["f.webp", webp("VP8X", "0a00000000000000020000010000"), "image/webp"],
+    ["no-ending", png(3, 2), "image/png"],
+  ])("shows %s whatever it is called, and knows it as seen", async (name, bytes, mediaType) => {
+    work.write(name, bytes);
+    const seen = new Map<string, string>();
+    expect(await shownAs(name, { seen })).toEqual([
+      { type: "text", text: `[${mediaType}, 3 x 2 pixels, ${bytes.length} bytes]` },
+      { type: "image", mediaType, data: bytes.toString("base64") },
+    ]);
+    expect(seen.size).toBe(1);
+  });
+
+  it("refuses what a provider would refuse the whole request for", async () => {
+    work.write("cut.png", png(3, 2).subarray(0, 20));
+    work.write("none.png", png(0, 2));
+    work.write("long.png", png(100, 8_001));
+    work.write("large.png", Buffer.concat([png(3, 2), Buffer.alloc(4 * 1024 * 1024)]));
+    work.write("odd.jpg", Buffer.concat([Buffer.from("ffd8ffff", "hex"), Buffer.alloc(40, 0xff)]));
+    work.write("secret.png", png(3, 2));
+    expect(await shownAs("cut.png")).toBe('"cut.png" is a damaged image (20 bytes)');
+    expect(await shownAs("none.png")).toMatch(/damaged/);
+    expect(await shownAs("odd.jpg")).toMatch(/damaged/);
+    expect(await shownAs("long.png")).toBe(
+      '"long.png" (image/png, 100 x 8001 pixels, 44 bytes) is over 8000 pixels long: make it smaller',
+    );
+    expect(await shownAs("large.png")).toMatch(/is an image of 4194348 bytes; only those up to 3932160 can be shown/);
+    expect(await shownAs("secret.png", { mayRead: () => false })).toMatch(/may not be read under the rules/);
+  });
+});
+
+describe("Read of what was too long to be shown", () => {
+  const kept = (): Workspace => makeWorkspace({ spillFolder: join(work.outside, "files") });
+
+  it("opens the files of its own run by the name the cut result gave, and nothing beside them", async () => {
+    const other = kept();
+    mkdirSync(join(work.outside, "files/sub"), { recursive: true });
+    for (const name of ["files/0f3a9c1b2d4e5f60.txt", "files/sub/x.txt", "log.jsonl"])
+      writeFileSync(join(work.outside, name), "whole");
+    writeFileSync(join(work.outside, "files/.env"), "TOKEN=1");
+    symlinkSync(join(work.outside, "log.jsonl"), join(work.outside, "files/link.txt"));
+    const name = "files/0f3a9c1b2d4e5f60.txt";
+    for (const path of [name, `./${name}`, join(work.outside, name)])
+      expect(await other.call("Read", { file_path: path })).toBe("     1\twhole");
+    for (const path of ["files/../log.jsonl", "files/sub/x.txt", "files/..", "files/.env", "files/link.txt", "files"])
+      expect(await other.call("Read", { file_path: path })).toMatch(/^error: /);
+    expect(await other.call("Read", { file_path: join(work.outside, "log.jsonl") })).toMatch(/outside the workspace/);
+    expect(await read(name)).toBe(`error: "${name}" does not exist`);
+    other.write("files/own.txt", "own");
+    expect(await other.call("Read", { file_path: "files/own.txt" })).toBe("     1\town");
+    other.remove();
   });
 });

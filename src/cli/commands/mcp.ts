@@ -7,7 +7,7 @@ import { visible } from "../../render/display.ts";
 import { print, say } from "../output.ts";
 import { onSignals } from "../signals.ts";
 import { sayDiagnostics } from "../watch.ts";
-import { another } from "./run.ts";
+import { another } from "../conditions.ts";
 
 export function defineMcp(program: Command): void {
   const mcp = program
@@ -16,14 +16,14 @@ export function defineMcp(program: Command): void {
     .enablePositionalOptions();
   mcp
     .command("list")
-    .description("start the servers a workflow uses, or those of .mcp.json, and say what they offer")
+    .description("start the servers a workflow uses, or those every workflow knows, and say what they offer")
     .argument("[file]", "the workflow")
     .option("--json", "as JSON", false)
     .action(list);
   mcp
     .command("lock")
     .description("write what the servers offer into flow.lock; a run refuses a server that offers anything else")
-    .argument("[file]", "the workflow; without one, the servers of .mcp.json")
+    .argument("[file]", "the workflow; without one, the servers every workflow knows")
     .option("--server <name>", "only this one; repeat it for more", another)
     .action(lock);
   mcp
@@ -31,7 +31,7 @@ export function defineMcp(program: Command): void {
     .description("call one tool and print what it gives")
     .argument("<server>", "its name, or its address")
     .argument("<tool>", "by its own name, or as mcp__server__tool")
-    .option("--file <workflow>", "the workflow that defines the server; without one, .mcp.json")
+    .option("--file <workflow>", "the workflow that defines the server; without one, a configuration or .mcp.json")
     .option("--args <json>", "the arguments as one JSON object", jsonObject, {})
     .option("-a, --arg <key=value>", "one argument; repeat it for more", keyValue)
     .option("--json", "content and structured content as JSON", false)
@@ -60,7 +60,7 @@ async function list(file: string | undefined, flags: { readonly json: boolean },
   if (flags.json) print(`${JSON.stringify({ schemaVersion: 1, servers: found.value }, null, 2)}\n`);
   else if (found.value.length === 0)
     say(
-      `no MCP servers: ${file === undefined ? "there is no .mcp.json that names one" : `no step of ${file} uses one`}\n`,
+      `no MCP servers: ${file === undefined ? "no configuration and no .mcp.json names one" : `no step of ${file} uses one`}\n`,
     );
   else print(found.value.map(serverText).join("\n"));
 }

@@ -3,7 +3,7 @@ import type { Permit, Profile } from "../../flow.ts";
 import { exitCodes } from "../../model/outcome.ts";
 import { print, say } from "../output.ts";
 import { sayDiagnostics } from "../watch.ts";
-import { another, profileOption } from "./run.ts";
+import { another, profileOption } from "../conditions.ts";
 
 interface PermitFlags {
   readonly profile?: Profile;

@@ -1,12 +1,12 @@
-import { type Command, Option } from "commander";
-import type { Profile } from "../../flow.ts";
+import type { Command } from "commander";
 import { exitCodes } from "../../model/outcome.ts";
+import { another, type ConditionFlags, conditionsOf, takesConditions } from "../conditions.ts";
 import { say } from "../output.ts";
 import { onSignals } from "../signals.ts";
 import { printEnd, sayRefusal, watcher, watches, type Watching } from "../watch.ts";
-import { another, parseParallel, profileOption } from "./run.ts";
+import { parseParallel } from "./run.ts";
 
-interface ResumeFlags extends Watching {
+interface ResumeFlags extends Watching, ConditionFlags {
   readonly from?: string;
   readonly set?: readonly string[];
   readonly approve?: readonly string[];
@@ -15,19 +15,12 @@ interface ResumeFlags extends Watching {
   readonly comment?: string;
   readonly by?: string;
   readonly workflow?: string;
-  readonly script?: string;
-  readonly replay?: string;
   readonly parallel?: number;
-  readonly profile?: Profile;
-  readonly allow?: readonly string[];
-  readonly runsDir?: string;
   readonly cache: boolean;
-  readonly logDeltas: boolean;
-  readonly fsync: boolean;
 }
 
 export function defineResume(program: Command): void {
-  watches(program.command("resume"))
+  const command = watches(program.command("resume"))
     .description("go on with a run that waits, died, failed or was cancelled: what ended is reused, all else runs")
     .argument("<run>", "`latest`, the id of a run, the beginning of one, or its folder")
     .option("--from <path>", "run this step, item or iteration again, and everything after it")
@@ -38,46 +31,29 @@ export function defineResume(program: Command): void {
     .option("--comment <text>", "what goes with --approve and --deny")
     .option("--by <name>", "who answers (default: as CI, git or the system knows you)")
     .option("--workflow <file>", "go on with this workflow instead of the file the run was started with")
-    .option("--script <file>", "replies from a file instead of any model (default: as the run was started)")
-    .option("--replay <run>", "replies from a run's log instead of any model: a run, or a log file")
-    .addOption(profileOption())
-    .option("--allow <rule>", "let agents do this, such as 'Bash(git push)'; repeat it for more", another)
     .option("--parallel <n>", "steps at once where the workflow does not say (default 8)", parseParallel)
-    .addOption(new Option("--runs-dir <folder>", "where runs are kept (default .flow/runs)").env("FLOW_RUNS_DIR"))
-    .option("--no-cache", "run steps with `cache` whatever is kept; what they give is kept in its place")
-    .option("--log-deltas", "log the pieces of streamed messages too", false)
-    .option("--fsync", "wait for the disk after every step", false)
-    .action(resume);
+    .option("--no-cache", "run steps with `cache` whatever is kept; what they give is kept in its place");
+  takesConditions(command, "replies from a file instead of any model (default: as the run was started)").action(resume);
 }
 
 async function resume(run: string, flags: ResumeFlags, command: Command): Promise<void> {
   const flow = await import("../../flow.ts");
   const watch = await watcher("-", flags);
   const signals = onSignals();
-  const { from, set, workflow, script, replay, parallel, runsDir, cache, logDeltas, fsync } = flags;
+  const { from, set, workflow, parallel, cache } = flags;
   const result = await flow.resume({
     run,
+    ...conditionsOf(flags, watch, signals),
     ...(from !== undefined && { from }),
     ...(set !== undefined && { set }),
     ...(workflow !== undefined && { workflow }),
-    ...(script !== undefined && { script }),
-    ...(replay !== undefined && { replay }),
     ...(parallel !== undefined && { parallel }),
-    ...(flags.profile && { profile: flags.profile }),
-    ...(flags.allow && { allow: flags.allow }),
-    ...(runsDir !== undefined && { runsDir }),
     cache,
-    logDeltas,
-    fsync,
     ...(flags.approve && { approve: flags.approve }),
     ...(flags.deny && { deny: flags.deny }),
     ...(flags.form && { form: flags.form }),
     ...(flags.comment !== undefined && { comment: flags.comment }),
     ...(flags.by !== undefined && { by: flags.by }),
-    ...(watch.onEvent && { onEvent: watch.onEvent }),
-    ...(watch.asker && { asker: watch.asker }),
-    signal: signals.cancel,
-    kill: signals.kill,
   });
   signals.stop();
   if ("finished" in result) {

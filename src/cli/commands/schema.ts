@@ -6,9 +6,9 @@ export function defineSchema(program: Command): void {
   program
     .command("schema")
     .description("print a JSON Schema of flow's files")
-    .addArgument(new Argument("<name>", "which one").choices(["workflow", "agent", "event", "config"]))
+    .addArgument(new Argument("<name>", "which one").choices(["workflow", "agent", "event", "config", "managed"]))
     .action((name: string) =>
-      print(["workflow", "config"].includes(name) ? selfContained(read(name), read("agent")) : read(name)),
+      print(["workflow", "config", "managed"].includes(name) ? selfContained(read(name), read("agent")) : read(name)),
     );
 }
 

@@ -28,7 +28,7 @@ export const checkAgents: Check = (source) => {
 };
 
 /** `owner` is the step, or the `undo`, that runs the agent. */
-function checkUse(owner: MapNode, agent: AgentShape | undefined, { report, defaults }: CheckSource): void {
+function checkUse(owner: MapNode, agent: AgentShape | undefined, { report, defaults, asksAbout }: CheckSource): void {
   const at = entry(owner, "agent")?.value.at;
   if (!agent || !at) return;
   const { name, mode, prompt } = agent.agent;
@@ -37,7 +37,7 @@ function checkUse(owner: MapNode, agent: AgentShape | undefined, { report, defau
     const related = [{ message: "it is disabled here", at: disabled }];
     report("FLOW6004", at, `agent \`${name}\` is disabled by the configuration`, { related });
   } else if (agent.disabled) report("FLOW6004", at, `agent \`${name}\` is disabled in its file`);
-  else if (mode === "subagent")
+  else if (mode === "subagent" && asksAbout !== true)
     report("FLOW6004", at, `agent \`${name}\` is only for other agents (\`mode: subagent\`)`, {
       suggestion: "set `mode: all` in its file",
     });

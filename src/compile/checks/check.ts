@@ -20,6 +20,8 @@ export interface CheckSource {
   readonly modelProblem: ModelProblem;
   readonly defaults?: CompileDefaults;
   readonly skillProblems: SkillProblems;
+  /** Nobody runs the workflow: it asks about an agent. */
+  readonly asksAbout?: boolean;
   /** Adds problems that somebody else found. */
   readonly add: (found: readonly Diagnostic[]) => void;
 }

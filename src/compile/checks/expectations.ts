@@ -8,7 +8,7 @@ export const checkExpectations: Check = ({ workflow, report }) => {
   const steps = scope.steps.map((step) => step.id);
   const outputs = scope.outputs.map((output) => output.name);
   for (const { text, at } of expect.steps) {
-    if (!steps.includes(text))
+    if (!steps.includes(text) && !scope.unread.has(text.toLowerCase()))
       report("FLOW3004", at, `\`expect\` names \`${text}\`, and there is no such step`, () =>
         didYouMean(nearest(text, steps)),
       );

@@ -13,6 +13,7 @@ import { checkReferences } from "./references.ts";
 import { checkScripts } from "./scripts.ts";
 import { checkSize } from "./size.ts";
 import { checkStepEnv } from "./step-env.ts";
+import { checkSubAgents } from "./sub-agents.ts";
 import { checkSkills } from "./skills.ts";
 import { checkToolSteps } from "./tool-steps.ts";
 import { checkUnavailable } from "./unavailable.ts";
@@ -31,6 +32,7 @@ export const checks: readonly Check[] = [
   checkStepEnv,
   checkCredentials,
   checkAgents,
+  checkSubAgents,
   checkModels,
   checkPermissions,
   checkSkills,

@@ -27,7 +27,11 @@ export const misfits: { readonly [key: string]: { readonly kinds: readonly StepK
     kinds: ["set", "approve", "steps", "workflow"],
     reason: "only `agent`, `run` and `tool` can be cut off in the middle",
   },
-  isolation: { kinds: ["set", "approve", "tool"], reason: "it writes no files" },
+  isolation: {
+    kinds: ["set", "approve", "tool", "steps", "workflow"],
+    reason:
+      "only an agent or a command has a worktree of its own; around others, give it to the `agent` and `run` steps inside",
+  },
 };
 
 /** No key is accepted and then ignored: one that means nothing on a kind is refused with the reason. */
@@ -50,9 +54,22 @@ function checkCache(step: StepShape, workflow: LinkedWorkflow, report: Report): 
       "a step with `undo` has an effect outside, so its outputs cannot stand for it: `cache` and `undo` exclude each other";
     report("FLOW2009", at, message, { related: [{ message: "`undo` is here", at: undo.keyAt }] });
   }
+  const isolation = entry(step.node, "isolation");
+  if (isolation) {
+    const message = "outputs that are reused bring no changes with them: `cache` and `isolation` exclude each other";
+    report("FLOW2009", at, message, { related: [{ message: "`isolation` is here", at: isolation.keyAt }] });
+  }
   for (const inner of stepsInside(step, workflow, new Set())) {
     const effect = entry(inner.node, "undo");
     const approval = entry(inner.node, "approve");
+    const apart = entry(inner.node, "isolation");
+    if (apart)
+      report(
+        "FLOW2009",
+        at,
+        `the step \`${inner.id}\` inside has \`isolation\`, and reused outputs bring its changes not with them`,
+        { related: [{ message: "`isolation` is here", at: apart.keyAt }] },
+      );
     if (effect)
       report(
         "FLOW2009",

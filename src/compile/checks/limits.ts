@@ -6,17 +6,31 @@ import { anArticle, type Report } from "../report.ts";
 import type { Check } from "./check.ts";
 
 const withoutAgents: readonly StepKind[] = ["run", "tool"];
+const ofOneAgent = ["depth", "children"];
 
 /** No limit is accepted where nothing could ever reach it. */
 export const checkLimits: Check = ({ workflow, report }) => {
+  refuse(workflow.shape.node, ofOneAgent, `in a workflow: ${bounds}`, report);
   for (const { step } of stepsOf(workflow.scope)) {
     const { kind } = step.step;
     if (withoutAgents.includes(kind))
-      refuse(step.node, ["cost", "tokens", "turns"], `on ${anArticle(kind)} step: no agent runs in it`, report);
+      refuse(
+        step.node,
+        ["cost", "tokens", "turns", ...ofOneAgent],
+        `on ${anArticle(kind)} step: no agent runs in it`,
+        report,
+      );
+    if (kind === "steps" || kind === "workflow")
+      refuse(step.node, ofOneAgent, `on ${anArticle(kind)} step: ${bounds}`, report);
+    if (kind === "agent" && (workflow.agents.get(step)?.subagents.length ?? 1) === 0)
+      refuse(step.node, ofOneAgent, "on this step: its agent has no `subagents`", report);
   }
-  for (const { node } of agentsOf(workflow))
-    refuse(node, ["parallel"], "in an agent: it bounds the runs of a step, so write it there", report);
+  for (const { node, subagents, team } of agentsOf(workflow))
+    if (subagents.length === 0 && team === undefined)
+      refuse(node, ["parallel", ...ofOneAgent], "in an agent without `subagents`: it spawns nobody", report);
 };
+
+const bounds = "it bounds what one agent spawns, so write it on an agent step or in an agent";
 
 function refuse(owner: MapNode, keys: readonly string[], why: string, report: Report): void {
   for (const { key, keyAt } of asMap(entry(owner, "limits")?.value)?.entries ?? [])

@@ -26,7 +26,8 @@ export const checkReferences: Check = (source) => {
     const inputs = ofInputs(agent.agent.inputs);
     for (const use of agent.uses) {
       for (const reference of use.references) {
-        const followed = follow(inputs, pathOf(reference));
+        const isSecret = reference.context === "secrets";
+        const followed = isSecret ? source.types.follow(reference, root) : follow(inputs, pathOf(reference));
         if (followed.kind === "unknown_property")
           reportUnknown({ source, use, reference, name: followed.name, at: followed.at, known: followed.known });
       }

@@ -12,10 +12,7 @@ import type { Check } from "./check.ts";
  * the same list, and it only shrinks.
  */
 export const unavailable: { readonly [area: string]: readonly string[] } = {
-  step: ["isolation", "team"],
-  limits: ["children", "depth"],
   hook: [...laterHookEvents],
-  agent: ["subagents", "team"],
 };
 
 export const checkUnavailable: Check = ({ workflow, report, tools }) => {

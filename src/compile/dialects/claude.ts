@@ -100,8 +100,9 @@ function putSubagents(draft: Draft, { keyAt }: MapEntry, group: readonly ToolWor
     (pattern ?? "").split(",").flatMap((name) => (name.trim() === "" ? [] : [nodeOf(name.trim(), at)])),
   );
   const [first] = group;
-  if (first && names.length > 0)
-    draft.entries.push({ key: "subagents", keyAt, value: { kind: "list", items: names, at: first.at } });
+  if (!first) return;
+  const items = names.length > 0 ? names : [nodeOf("*", first.at)];
+  draft.entries.push({ key: "subagents", keyAt, value: { kind: "list", items, at: first.at } });
 }
 
 function narrow(draft: Draft, tool: string, group: readonly ToolWord[]): void {

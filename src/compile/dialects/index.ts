@@ -20,9 +20,22 @@ export const foreignFolders: readonly string[] = [
   ".gemini/agents",
 ];
 
-/** The dialect of a file by the folder it lies in, at any depth; undefined for one of ours. `/` separates. */
+/** The same in a user's home folder. */
+export const userFolders: readonly string[] = [
+  ".claude/agents",
+  ".config/opencode/agent",
+  ".config/opencode/agents",
+  ".gemini/agents",
+];
+
+/**
+ * The dialect of a file by the folder it lies in, at any depth, or of an agent in OpenCode's configuration
+ * (`opencode.json#name`); undefined for one of ours. `/` separates.
+ */
 export function dialectOf(path: string): Dialect | undefined {
-  const found = /(?:^|\/)\.(claude\/agents|opencode\/agents?|gemini\/agents)\/(?:.*\/)?[^/]+\.md$/.exec(path)?.[1];
+  if (/(?:^|\/)opencode\.jsonc?#/.test(path)) return "opencode";
+  const folder = /(?:^|\/)\.(claude\/agents|(?:config\/)?opencode\/agents?|gemini\/agents)\/(?:.*\/)?[^/]+\.md$/;
+  const found = folder.exec(path)?.[1];
   if (found === undefined) return undefined;
   if (found.startsWith("claude")) return "claude";
   return found.startsWith("gemini") ? "gemini" : "opencode";

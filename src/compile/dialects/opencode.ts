@@ -117,6 +117,8 @@ function readTools(draft: Draft, theirs: MapEntry): void {
     words.filter((word) => !known.includes(word)),
     "there is no such tool here",
   );
+  for (const it of entriesOf(theirs.value))
+    if (booleanOf(it.value) === true && toolNamed(it.key, draft.vocabulary) === "Task") offerEveryone(draft, it);
   took(draft, theirs, "tools", off.size === 0 ? "all of them" : `without ${[...off].join(", ")}`);
   if (off.size === 0) return;
   const at = theirs.value.at;
@@ -168,7 +170,17 @@ function readRule(draft: Draft, rule: MapEntry): void {
       keyAt,
       `the rule \`${key}\` never held: a tool has no such name; for commands write \`bash: { ${JSON.stringify(key)}: ${bash} }\``,
     );
-  } else draft.rules.push({ ...rule, key: toolNamed(key, draft.vocabulary) ?? key });
+  } else {
+    const tool = toolNamed(key, draft.vocabulary) ?? key;
+    if (tool === "Task" && asText(value)?.value !== "deny") offerEveryone(draft, rule);
+    draft.rules.push({ ...rule, key: tool });
+  }
+}
+
+/** Whoever is not denied may be spawned by an agent that has rules for spawning. */
+function offerEveryone(draft: Draft, { keyAt }: MapEntry): void {
+  if (draft.entries.some(({ key }) => key === "subagents")) return;
+  draft.entries.push({ key: "subagents", keyAt, value: { kind: "list", items: [nodeOf("*", keyAt)], at: keyAt } });
 }
 
 /**
@@ -186,7 +198,8 @@ function readsFirst(rules: readonly MapEntry[]): MapEntry[] {
   return ordered;
 }
 
-/** The name an agent has by its path, below the folder of agents. */
+/** The name an agent has by its path, below the folder of agents; of one in a configuration what stands behind `#`. */
 export function opencodeName(path: string): string {
-  return path.replace(/^.*\.opencode\/agents?\//, "").replace(/\.md$/, "");
+  const inConfig = /^[^#]*opencode\.jsonc?#([^]*)$/.exec(path)?.[1];
+  return inConfig ?? path.replace(/^.*\.(?:config\/)?opencode\/agents?\//, "").replace(/\.md$/, "");
 }

@@ -6,12 +6,12 @@ import { entry, type SourceDocument, type SourceNode, toJson } from "../../sourc
 import { readDuration } from "./duration.ts";
 import { type Reader, readTemplate, refuseExpressions } from "./expression.ts";
 import type { Translated } from "../dialects/index.ts";
-import type { AgentFile } from "../load.ts";
-import { asMap, booleanOf, entriesOf, itemsOf, numberOf, textOf, textsOf } from "./nodes.ts";
+import type { AgentFile } from "../agent-shelf.ts";
+import { asMap, booleanOf, entriesOf, itemsOf, numberOf, textOf, textsOf, wordsOf } from "./nodes.ts";
 import { readPermissions } from "./permissions.ts";
 import { filePlace } from "./place.ts";
 import type { Report } from "../report.ts";
-import type { AgentShape, Place, Word } from "../shape.ts";
+import type { AgentShape, MemberShape, Place, TeamShape } from "../shape.ts";
 import { checkAgentShape, checkSchemaData } from "./schema.ts";
 import { readServers } from "./servers.ts";
 
@@ -32,6 +32,8 @@ const fields = new Set([
   "top-p",
   "max-output",
   "effort",
+  "subagents",
+  "team",
 ]);
 
 export interface AgentSource {
@@ -54,7 +56,8 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
     return undefined;
   }
   const reader: Reader = { document: source.document, report, uses: [] };
-  checkAgentShape(node, report);
+  // One that stands in a workflow was checked as a part of that.
+  if (!source.key.startsWith("#")) checkAgentShape(node, report);
   const get = (key: string): SourceNode | undefined => entry(node, key)?.value;
   const { foreign } = source;
   const instructions = get("instructions");
@@ -105,7 +108,10 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
     node,
     uses: reader.uses,
     disabled: booleanOf(get("disable")) === true,
+    hidden: booleanOf(get("hidden")) === true,
     tools: wordsOf(get("tools")),
+    subagents: wordsOf(get("subagents")),
+    ...optional("team", readTeam(get("team"))),
     servers: {
       names: mcp?.kind === "list" ? wordsOf(mcp) : [],
       own: readServers(reader, mcp, {
@@ -118,10 +124,34 @@ export function readAgent(source: AgentSource, report: Report): AgentShape | und
   };
 }
 
-function wordsOf(node: SourceNode | undefined): Word[] {
-  return itemsOf(node).flatMap((item) =>
-    item.kind === "scalar" && typeof item.value === "string" ? [{ text: item.value, at: item.at }] : [],
-  );
+/** Of an agent, or of a step. */
+export function readTeam(node: SourceNode | undefined): TeamShape | undefined {
+  const map = asMap(node);
+  if (!map) return undefined;
+  const isolated = textOf(entry(map, "isolation")?.value) === "worktree";
+  const members = itemsOf(entry(map, "members")?.value).flatMap((item) => readMember(item, isolated));
+  return { members, parallel: numberOf(entry(map, "parallel")?.value) ?? 2, at: map.at };
+}
+
+function readMember(node: SourceNode, isolated: boolean): MemberShape[] {
+  const map = asMap(node);
+  const [agent] = wordsOf(map ? entry(map, "agent")?.value : node);
+  if (!agent) return [];
+  const get = (key: string): SourceNode | undefined => map && entry(map, key)?.value;
+  const mode = textOf(get("mode"));
+  const isAlone = isolated || textOf(get("isolation")) === "worktree";
+  return [
+    {
+      agent,
+      name: wordsOf(get("name"))[0] ?? agent,
+      terms: {
+        ...((mode === "read" || mode === "edit") && { mode }),
+        ...(get("paths") && { paths: textsOf(get("paths")) }),
+        ...(textOf(get("plan")) === "required" && { plan: true }),
+        ...(isAlone && { isolation: "worktree" }),
+      },
+    },
+  ];
 }
 
 function readMode(text: string | undefined): Agent["mode"] {

@@ -1,7 +1,7 @@
 import type { Body, Check, Named, StepKind, Template } from "../../model/plan.ts";
 import { entry, type MapNode, type SourceNode, toJson } from "../../source/document.ts";
 import type { AgentShape, StepShape, Word } from "../shape.ts";
-import { optional, readAgent, readModels, readSchema } from "./agent.ts";
+import { optional, readAgent, readModels, readSchema, readTeam } from "./agent.ts";
 import { type Reader, readEntries, readTemplate, refuseExpressions } from "./expression.ts";
 import { asMap, asText, itemsOf, numberOf, textOf } from "./nodes.ts";
 import { readPermissions } from "./permissions.ts";
@@ -23,6 +23,7 @@ export interface StepBody {
   readonly body: Body;
   readonly agent?: StepShape["agent"];
   readonly workflow?: Word;
+  readonly team?: StepShape["team"];
   /** Whether the workflow's `defaults` apply to this kind. */
   readonly takesDefaults: boolean;
 }
@@ -71,10 +72,7 @@ function readAgentBody(source: BodySource): StepBody {
     readAgent({ key: `#steps.${key}.agent`, name: key, document: reader.document, node: inline }, reader.report);
   const own = readModels(reader, entry(node, "model")?.value, filePlace("`model`", ["inputs", "vars"]));
   const permissions = entry(node, "permissions")?.value;
-  const overrides = ["tools", "team"].flatMap((it) => {
-    const value = entry(node, it)?.value;
-    return value ? [[it, toJson(value)] as const] : [];
-  });
+  const tools = entry(node, "tools")?.value;
   const agent = agentOf(shape, name && { text: name.value, at: name.at });
   return {
     inputs: map({
@@ -89,9 +87,10 @@ function readAgentBody(source: BodySource): StepBody {
       models: own,
       ...optional("check", readCheck(entry(node, "check")?.value)),
       ...optional("permissions", permissions && readPermissions(permissions)),
-      overrides: { json: Object.fromEntries(overrides) },
+      overrides: { json: tools ? { tools: toJson(tools) } : {} },
     },
     ...optional("agent", agent),
+    ...optional("team", readTeam(entry(node, "team")?.value)),
     takesDefaults: true,
   };
 }

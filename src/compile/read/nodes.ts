@@ -1,3 +1,4 @@
+import type { Word } from "../shape.ts";
 import type { MapEntry, MapNode, ScalarNode, SourceNode } from "../../source/document.ts";
 
 /**
@@ -42,4 +43,12 @@ export function itemsOf(node: SourceNode | undefined): readonly SourceNode[] {
 /** Every string in a list of strings, or a lone string as a list of one. */
 export function textsOf(node: SourceNode | undefined): string[] {
   return itemsOf(node).flatMap((item) => textOf(item) ?? []);
+}
+
+/** The same with the place of each. */
+export function wordsOf(node: SourceNode | undefined): Word[] {
+  return itemsOf(node).flatMap((item) => {
+    const text = asText(item);
+    return text ? [{ text: text.value, at: text.at }] : [];
+  });
 }

@@ -78,7 +78,7 @@ export function reportIssues(
         if (!isMisspelt(problem.key, issue.path, issues)) report("FLOW2003", found?.keyAt ?? at, issue.message);
         break;
       case "type":
-        report("FLOW2001", at, `${place(issue.path)}${issue.message}`, isStepList(issue, found?.node) ? stepList : {});
+        report("FLOW2001", at, `${place(issue.path)}${issue.message}`, hintFor(issue, found?.node));
         break;
       case "name":
         // Names of steps, inputs and so on are checked where they are read, with better words.
@@ -106,6 +106,16 @@ export function reportIssues(
 
 function hasKey(node: SourceNode | undefined, name: string): boolean {
   return asMap(node)?.entries.some(({ key }) => key === name) === true;
+}
+
+/** What somebody probably meant who wrote a value of another type. */
+function hintFor(issue: SchemaIssue, node: SourceNode | undefined): ReturnType<typeof didYouMean> {
+  if (isStepList(issue, node)) return stepList;
+  const [outer, key] = issue.path.slice(-2);
+  if (outer !== "permissions" || typeof key !== "string" || node?.kind !== "list") return {};
+  const near = nearest(key, ["allow", "ask", "deny"]);
+  if (near !== undefined) return didYouMean(near);
+  return { suggestion: `a list of rules stands under \`allow\`, \`ask\` or \`deny\`, as in \`deny: ["${key}(…)"]\`` };
 }
 
 /** A list where steps belong: every other tool for CI writes them so. */

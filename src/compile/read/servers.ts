@@ -1,19 +1,25 @@
 import { entry, type SourceNode } from "../../source/document.ts";
 import type { ServerShape } from "../server-shape.ts";
-import type { Place } from "../shape.ts";
+import type { Place, Use } from "../shape.ts";
 import { readDuration } from "./duration.ts";
 import { type Reader, readTemplate, refuseExpressions } from "./expression.ts";
 import { asMap, entriesOf } from "./nodes.ts";
 import { checkCommand } from "./server-command.ts";
 
 /** What may hold no expression: which program is started, and how, is fixed when the file is read. */
-const fixed = ["command", "type", "required", "timeout", "cwd"];
+const fixed = ["command", "type", "required", "timeout", "cwd", "sandbox"];
 
-/** The MCP servers a workflow or an agent defines. Those that are no mapping have been reported. */
+interface ServersSource extends Pick<ServerShape, "file"> {
+  readonly place: Place;
+  readonly expands?: boolean;
+  readonly base?: ServerShape["base"];
+}
+
+/** The MCP servers a workflow, an agent or a configuration defines. Those that are no mapping have been reported. */
 export function readServers(
   reader: Reader,
   node: SourceNode | undefined,
-  { file, place, expands = false }: { readonly file: string; readonly place: Place; readonly expands?: boolean },
+  { file, place, expands = false, base = "cwd" }: ServersSource,
 ): ReadonlyMap<string, ServerShape> {
   const servers = new Map<string, ServerShape>();
   for (const { key, keyAt, value } of entriesOf(node)) {
@@ -31,8 +37,19 @@ export function readServers(
     if (timeout) readDuration(timeout, reader.report);
     if (!refused.includes("command")) checkCommand(map, reader.report);
     const entries = map.entries.filter((setting) => !refused.includes(setting.key));
+    const before = reader.uses.length;
     const definition = readTemplate(reader, { kind: "map", at: map.at, entries }, place);
-    servers.set(key, { name: key, file, definition, expands });
+    const secrets = secretsIn(reader.uses.slice(before));
+    servers.set(key, { name: key, file, definition, expands, base, secrets });
   }
   return servers;
+}
+
+function secretsIn(uses: readonly Use[]): readonly string[] {
+  const names = uses.flatMap(({ references }) =>
+    references.flatMap(({ context, path: [name] }) =>
+      context === "secrets" && name?.kind === "name" ? [name.name] : [],
+    ),
+  );
+  return [...new Set(names)];
 }

@@ -29,6 +29,12 @@ export function readSteps(source: StepsSource): StepShape[] {
   });
 }
 
+/** Ids, in lower case, of the steps that {@link readSteps} left out. */
+export function unreadSteps(node: SourceNode | undefined, read: readonly StepShape[]): ReadonlySet<string> {
+  const known = new Set(read.map(({ id }) => id));
+  return new Set(entriesOf(node).flatMap(({ key }) => (known.has(key) ? [] : [key.toLowerCase()])));
+}
+
 interface StepSource extends StepsSource {
   readonly id: string;
   readonly idAt: StepShape["idAt"];
@@ -95,6 +101,7 @@ function readStep({ reader: fileReader, id, idAt, node, kind, defaults, loops }:
     ...optional("inner", inner),
     ...optional("agent", body.agent),
     ...optional("workflow", body.workflow),
+    ...optional("team", body.team),
     ...optional("undoAgent", undo?.agent),
     ...optional("undoWorkflow", undo?.workflow),
   };
@@ -127,6 +134,7 @@ function readGroup({
   innerReader.uses.push(...outputUses);
   return {
     steps,
+    unread: unreadSteps(entry(node, "steps")?.value, steps),
     edges: [],
     outputs: entries.map((it, index) => ({ ...it, at: outputs?.entries[index]?.keyAt ?? node.at })),
     outputUses,

@@ -2,16 +2,16 @@ import type { Data, Named, RuleData, Template } from "../../model/plan.ts";
 import { entry, type MapNode, type SourceNode, toJson } from "../../source/document.ts";
 import type { WorkflowFile } from "../load.ts";
 import type { Report } from "../report.ts";
-import type { AgentShape, EdgeShape, Place, ScopeShape, Use, WorkflowShape, Word } from "../shape.ts";
+import type { AgentShape, EdgeShape, Place, ScopeShape, Use, WorkflowShape } from "../shape.ts";
 import { checkNames, optional, readAgent, readInputs, readLimits, readModels } from "./agent.ts";
 import type { Defaults } from "./body.ts";
 import { readCondition, type Reader, readEntries, readTemplate, refuseExpressions } from "./expression.ts";
-import { asMap, asText, entriesOf, itemsOf, textOf } from "./nodes.ts";
+import { asMap, asText, entriesOf, itemsOf, textOf, wordsOf } from "./nodes.ts";
 import { readPermissions } from "./permissions.ts";
 import { filePlace, noLoops, stepPlace } from "./place.ts";
 import { checkWorkflowShape } from "./schema.ts";
 import { readServers } from "./servers.ts";
-import { readSteps } from "./step.ts";
+import { readSteps, unreadSteps } from "./step.ts";
 
 /** Reads a workflow file whole. Undefined when it is not a mapping. */
 export function readWorkflow(file: WorkflowFile, report: Report): WorkflowShape | undefined {
@@ -35,6 +35,7 @@ export function readWorkflow(file: WorkflowFile, report: Report): WorkflowShape 
   checkNames(report, get("agents"), "an agent");
   const vars = readMap(reader, get("vars"), filePlace("`vars`", ["inputs"]));
   const defaults = readDefaults(reader, node);
+  const steps = readSteps({ reader, steps: get("steps"), defaults, loops: noLoops });
   return {
     file,
     node,
@@ -43,16 +44,17 @@ export function readWorkflow(file: WorkflowFile, report: Report): WorkflowShape 
     inputs: readInputs(reader, get("inputs")),
     vars,
     env: defaults.workflowEnv,
-    secrets: words(get("secrets")),
+    secrets: wordsOf(get("secrets")),
     limits: readLimits(get("limits"), report),
-    expect: { steps: words(expectation(node, "steps")), outputs: words(expectation(node, "outputs")) },
+    expect: { steps: wordsOf(expectation(node, "steps")), outputs: wordsOf(expectation(node, "outputs")) },
     settings: { ...permissions(), ...data("mcp"), ...data("tools") },
     agents: readInlineAgents(file, get("agents"), report),
     models: defaults.models,
     servers,
     tools: entriesOf(get("tools")).map((tool) => tool.key),
     scope: {
-      steps: readSteps({ reader, steps: get("steps"), defaults, loops: noLoops }),
+      steps,
+      unread: unreadSteps(get("steps"), steps),
       edges: readEdges(reader, get("edges")),
       ...readOutputs(reader, get("outputs")),
     },
@@ -153,13 +155,6 @@ function readMap(reader: Reader, node: SourceNode | undefined, place: Place): Na
 function expectation(node: MapNode, key: string): SourceNode | undefined {
   const expect = asMap(entry(node, "expect")?.value);
   return expect && entry(expect, key)?.value;
-}
-
-function words(node: SourceNode | undefined): Word[] {
-  return itemsOf(node).flatMap((item) => {
-    const text = asText(item);
-    return text ? [{ text: text.value, at: text.at }] : [];
-  });
 }
 
 function nameOf(key: string): string {

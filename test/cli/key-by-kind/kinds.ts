@@ -54,6 +54,7 @@ agents:
   lasts: { instructions: You., tools: [], prompt: hi }
   asks: { instructions: You., tools: [LS], prompt: hi }
   fits: { instructions: You., tools: [], prompt: hi }
+  spawns: { instructions: You., tools: [], prompt: hi, subagents: [talks] }
 `;
 
 const sub = (step: string): string => `${head}steps: { b: { ${step} } }\noutputs: { v: 1 }\n`;
@@ -68,6 +69,11 @@ agents:
   lasts: [{ delay: 300ms, text: hello }]
   asks: [{ calls: [{ name: LS, args: { path: . } }] }, { text: hello }]
   fits: [{ text: '{ "a": 1 }' }]
+  spawns:
+    - calls:
+        - { name: Task, args: { description: one, prompt: hi, subagent_type: talks } }
+        - { name: Task, args: { description: two, prompt: hi, subagent_type: talks } }
+    - { text: hello }
 `,
   "other.yaml": "agents: { talks: [{ text: other }] }\n",
   "succeeds.yaml": sub("run: echo a")

@@ -113,6 +113,14 @@ const twoItems = "foreach: [1, 2]";
 const withModels: readonly StepKind[] = ["agent", "steps", "workflow"];
 const noAgent = "no agent runs in it";
 const spendsNothing = "it spends nothing";
+const oneAgent = "it bounds what one agent spawns";
+/** An agent that wants two sub-agents; how many it was given is seen. */
+const spawns = {
+  does: "asks",
+  body: "agent: spawns",
+  see: (events: readonly LogLine[]): number =>
+    events.filter((it) => it.type === "agent.started" && it.parent !== null).length,
+} as const;
 
 /** What every key of a step does on every kind. */
 export const table: { readonly [key: string]: Row } = {
@@ -308,14 +316,20 @@ export const table: { readonly [key: string]: Row } = {
     }),
     refuse(["set", "approve"], "limits: { turns: 1 }", spendsNothing),
   ),
-  "limits.depth": notYet(
-    "limits: depth",
+  "limits.depth": only(
+    "FLOW2008",
     "limits: { depth: 1 }",
+    noAgent,
+    show(["agent"], { ...spawns, key: "limits: { depth: 0 }", with: 0, without: 2 }),
+    refuse(["steps", "workflow"], "limits: { depth: 1 }", oneAgent),
     refuse(["set", "approve"], "limits: { depth: 1 }", spendsNothing),
   ),
-  "limits.children": notYet(
-    "limits: children",
+  "limits.children": only(
+    "FLOW2008",
     "limits: { children: 1 }",
+    noAgent,
+    show(["agent"], { ...spawns, key: "limits: { children: 1 }", with: 1, without: 2 }),
+    refuse(["steps", "workflow"], "limits: { children: 1 }", oneAgent),
     refuse(["set", "approve"], "limits: { children: 1 }", spendsNothing),
   ),
   rerun: only(

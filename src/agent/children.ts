@@ -1,0 +1,358 @@
+import type { AgentRunIds, SpawnedBy } from "../model/event.ts";
+import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
+import type { Message } from "../model/message.ts";
+import { Places } from "../model/places.ts";
+import type { Agent, RuleData } from "../model/plan.ts";
+import type { Attempt, Budget, Tool, ToolCall, ToolOutput } from "../model/ports.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { Assignment, Orphan, Parent, Shared } from "./assignment.ts";
+import { mostSpawned } from "./crowd.ts";
+import type { Mail } from "./mail.ts";
+import type { RunRights } from "./permission.ts";
+import { emptyRecord, type Recorded, type RecordedChild, type RecordedEnd } from "./recorded.ts";
+import { givenText, type Order, readOrder, type Target, taskTool } from "./task.ts";
+import { withOurNames } from "./tool-call.ts";
+
+export interface ChildrenSource extends Shared {
+  readonly agent: Agent;
+  /** The parent's; its signal is that of all below the parent. */
+  readonly attempt: Attempt;
+  /** Aborted as soon as the parent is, also alone. */
+  readonly self: AbortSignal;
+  readonly ids: AgentRunIds;
+  readonly lineage: Pick<Parent, "names" | "depth">;
+  readonly rights: RunRights | undefined;
+  readonly budget: Budget | undefined;
+  readonly models: readonly Json[];
+  readonly served: readonly Tool[];
+  readonly recorded: Recorded | undefined;
+  /** Of the children below the agent of the step. */
+  readonly level: number;
+  /** Cancels everything below the parent. */
+  readonly stop: () => void;
+  /** Takes over children whose parent was cancelled alone; absent where nobody is there to. */
+  readonly adopt?: Parent["adopt"];
+  /** What others tell the parent. */
+  readonly mail: Mail;
+}
+
+/** A child that was not asked for by a call of the tool. */
+export interface Spawn extends Pick<Assignment, "recorded" | "more" | "membership"> {
+  readonly target: Target;
+  readonly spawned: Omit<SpawnedBy, "depth" | "background">;
+  readonly prompt: string;
+  /** Of its attempt: a narrower signal, rules, a folder of its own. */
+  readonly attempt: Partial<Pick<Attempt, "signal" | "workspace">> & { readonly permissions?: RuleData };
+}
+
+const defaultParallel = 2;
+
+/** What one agent run spawns: who may be spawned, who is under way, and what they report. */
+export class Children {
+  readonly mail: Mail;
+  readonly #source: ChildrenSource;
+  readonly #targets: readonly Target[];
+  readonly #places: Places;
+  /** By their ids, those too that wait for a place. */
+  readonly #known: Map<string, RecordedChild>;
+  readonly #running = new Map<string, Orphan>();
+  #count: number;
+
+  constructor(source: ChildrenSource) {
+    this.#source = source;
+    this.mail = source.mail;
+    this.#targets = targetsOf(source);
+    this.#places = new Places(source.agent.limits.parallel ?? defaultParallel);
+    this.#known = new Map(source.recorded?.children);
+    this.#count = this.#known.size;
+  }
+
+  /** The tool that spawns; none where nobody may be spawned. */
+  get tools(): readonly Tool[] {
+    if (this.#targets.length === 0) return [];
+    return [taskTool(this.#targets, (args, call) => this.#task(args, call))];
+  }
+
+  /** Takes up what worked in the background before a resume, and what it reported that nobody has read. */
+  goOn(): void {
+    const { recorded } = this.#source;
+    for (const child of recorded?.children.values() ?? []) {
+      if (!child.background || recorded?.read.has(child.id) || isTeamCall(child.call)) continue;
+      if (child.end) this.mail.put({ from: child.id, text: reportOf(child, child.end) });
+      else this.#resume(child);
+    }
+  }
+
+  /** Waits until nothing runs below the parent any more: its own end ends all that it spawned, but for an end alone. */
+  async close(): Promise<void> {
+    const { self, attempt, adopt, stop } = this.#source;
+    const isAlone = self.aborted && !attempt.signal.aborted;
+    const left = [...this.#running.values()];
+    if (isAlone && adopt) return adopt(left);
+    if (!isAlone) stop();
+    await Promise.all(left.map(({ end }) => end));
+  }
+
+  async #task(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput, string>> {
+    const id = call.id ?? "";
+    const before = this.last(id);
+    // It was taken up again when the run was resumed.
+    if (before?.background) return started(before);
+    if (before?.end) return answerOf(before, before.end);
+    const order = this.#read(args, before);
+    if (!order.ok) return order;
+    const refusal = before ? undefined : this.#refuse();
+    if (refusal !== undefined) return err(refusal);
+    const child = this.#begin(order.value, id, before);
+    if (order.value.background) return started(child.child);
+    // Cancelled alone, the parent does not wait any longer, and the child goes on.
+    const end = await Promise.race([child.end, aborted(this.#source.self)]);
+    const ended = this.#known.get(child.child.id);
+    return ended?.end ? answerOf(ended, ended.end) : err(end ?? "not finished: the run was cancelled");
+  }
+
+  /** `before`: the child that the same call had brought about, and that was cut off. */
+  #read(args: JsonObject, before: RecordedChild | undefined): Result<Order, string> {
+    const { attempt, house, models } = this.#source;
+    const vars = own(attempt.inputs, "vars");
+    return readOrder(args, {
+      targets: this.#targets,
+      known: new Map([...this.#known].filter(([, child]) => child !== before)),
+      models: new Map([...(house.models ?? []), ...models.flatMap(labelled)]),
+      vars: isJsonObject(vars) ? vars : {},
+    });
+  }
+
+  /** Starts one at once, for somebody who keeps the count of places. Undefined when there have been too many. */
+  spawn({ target, spawned, prompt, attempt, ...run }: Spawn): Orphan | undefined {
+    if (!this.#source.crowd.admit()) return undefined;
+    const { ids, level } = this.#source;
+    const { permissions, ...around } = attempt;
+    const made = this.#attemptOf({ target, given: { prompt } });
+    const { body } = made.step;
+    const step = { ...made.step, body: body.kind === "agent" && permissions ? { ...body, permissions } : body };
+    return this.#run(target, {
+      ...run,
+      id: `${ids.agent}.${++this.#count}`,
+      spawned: { ...spawned, depth: level, background: true },
+      attempt: { ...made, step, ...around },
+      isFree: true,
+    });
+  }
+
+  /** The last child of that name. */
+  lastNamed(name: string): RecordedChild | undefined {
+    return [...this.#known.values()].findLast((child) => child.name === name);
+  }
+
+  /** The last child that a call, or a task, brought about. */
+  last(call: string): RecordedChild | undefined {
+    return [...this.#known.values()].findLast((child) => child.call === call);
+  }
+
+  #refuse(): string | undefined {
+    const { agent, attempt, crowd } = this.#source;
+    const most = attempt.step.limits.children ?? agent.limits.children ?? mostSpawned;
+    if (this.#count >= most)
+      return `You have spawned ${most} sub-agents, and may not spawn more (\`limits.children\`). Do the rest yourself.`;
+    if (!crowd.admit()) return `This run has spawned ${mostSpawned} sub-agents, and may not spawn more. Do the rest yourself.`;
+    return undefined;
+  }
+
+  #begin(order: Order, call: string, before: RecordedChild | undefined): Orphan {
+    const { ids, level } = this.#source;
+    const { title, name, background, target, again } = order;
+    const spawned: SpawnedBy = { call, title, depth: level, background, ...(name !== undefined && { name }) };
+    const cutOff = before && before.conversation.turns > 0 ? before.conversation : undefined;
+    const recorded = cutOff ?? again?.conversation;
+    return this.#run(target, {
+      id: `${ids.agent}.${++this.#count}`,
+      spawned,
+      attempt: this.#attemptOf({ ...order, given: { prompt: givenText(order) } }),
+      ...(recorded && { recorded }),
+      ...(!cutOff && again && { more: asMessage(givenText(order)) }),
+    });
+  }
+
+  /** One that worked in the background, and was cut off before it ended. */
+  #resume(child: RecordedChild): void {
+    const { recorded } = this.#source;
+    const call = recorded?.messages
+      .flatMap(({ blocks }) => blocks)
+      .find((block) => block.type === "call" && block.id === child.call);
+    const [tool] = this.tools;
+    const args = call?.type === "call" && isJsonObject(call.args) && tool ? withOurNames(call.args, tool) : {};
+    const order = this.#read(args, child);
+    if (order.ok) this.#begin(order.value, child.call, child);
+    else this.mail.put({ from: child.id, text: `[The sub-agent ${child.id} was interrupted, and cannot go on: ${order.error}]` });
+  }
+
+  #run(target: Target, { id, spawned, isFree = false, ...assignment }: Run): Orphan {
+    const conversation = assignment.recorded ?? emptyRecord(id);
+    const child: RecordedChild = { ...spawned, id, agent: target.agent.name, conversation };
+    this.#known.set(id, child);
+    if (spawned.background && !isFree) this.mail.expect(id);
+    const end = this.#toItsEnd({ ...assignment, id, parent: this.#parent(spawned) }, isFree);
+    const orphan: Orphan = { child, end };
+    this.#running.set(id, orphan);
+    return orphan;
+  }
+
+  /** Resolves with its report. Never rejects. */
+  async #toItsEnd(assignment: Assignment & { readonly parent: Parent }, isFree: boolean): Promise<string> {
+    const { id, attempt } = assignment;
+    const leave = isFree ? () => undefined : await this.#places.take(attempt.signal);
+    if (leave === undefined || attempt.signal.aborted) return this.#ended(id, "not started: the run was cancelled");
+    try {
+      const ended = await this.#source.launch(this.#source, assignment);
+      return this.#ended(id, ended.ok ? undefined : ended.error.message);
+    } catch (error) {
+      return this.#ended(id, error instanceof Error ? error.message : String(error));
+    } finally {
+      leave();
+    }
+  }
+
+  #ended(id: string, problem: string | undefined): string {
+    this.#running.delete(id);
+    const heard = this.#source.heard.childrenOf(this.#source.ids.agent).get(id);
+    if (heard) this.#known.set(id, heard);
+    const report = heard?.end ? reportOf(heard, heard.end) : `[${id}] ${heard ? "was cancelled" : `did not begin: ${problem ?? "it was cancelled"}`}`;
+    if (this.mail.expects(id)) this.mail.put({ from: id, text: report });
+    return problem ?? report;
+  }
+
+  #parent(spawned: SpawnedBy): Parent {
+    const { ids, rights, budget, models, served, lineage } = this.#source;
+    return {
+      id: ids.agent,
+      rights,
+      budget,
+      models,
+      served,
+      ...lineage,
+      spawned,
+      adopt: (orphans) => this.#adopt(orphans),
+    };
+  }
+
+  #adopt(orphans: readonly Orphan[]): void {
+    for (const { child, end } of orphans) {
+      this.mail.expect(child.id);
+      const kept: Orphan = {
+        child,
+        end: end.then((text) => {
+          this.#running.delete(child.id);
+          this.mail.put({ from: child.id, text });
+          return text;
+        }),
+      };
+      this.#running.set(child.id, kept);
+    }
+  }
+
+  /** The attempt of a child: its parent's step, run by another agent. */
+  #attemptOf(order: Pick<Order, "target" | "model"> & { readonly given: { readonly prompt: string } }): Attempt {
+    const { attempt } = this.#source;
+    const { step, inputs, resumes: _, budget: __, ...around } = attempt;
+    const body = step.body.kind === "agent" ? step.body : undefined;
+    const { key } = order.target;
+    const mcp = body?.crew?.find(({ name }) => name === key)?.value;
+    const crew = own(inputs, "crew");
+    const definitions = isJsonObject(crew) ? own(crew, key) : undefined;
+    const models = order.model === undefined ? inherited(order.target.agent, this.#source.models) : [order.model];
+    const [env, vars] = [own(inputs, "env"), own(inputs, "vars")];
+    return {
+      ...around,
+      step: {
+        ...step,
+        limits: {},
+        body: {
+          kind: "agent",
+          agent: key,
+          models: [],
+          overrides: { json: {} },
+          ...(mcp && { mcp }),
+          ...(body?.crew && { crew: body.crew }),
+        },
+      },
+      inputs: {
+        prompt: order.given.prompt,
+        ...(models && { models: [...models] }),
+        ...(definitions !== undefined && { mcp: definitions }),
+        ...(crew !== undefined && { crew }),
+        ...(vars !== undefined && { vars }),
+        ...(env !== undefined && { env }),
+      },
+    };
+  }
+}
+
+interface Run extends Pick<Assignment, "id" | "attempt" | "recorded" | "more" | "membership"> {
+  readonly spawned: SpawnedBy;
+  /** It takes no place, and reports to somebody else. */
+  readonly isFree?: boolean;
+}
+
+/** The members of a team are its own business. */
+function isTeamCall(call: string): boolean {
+  return call.startsWith("task:") || call.startsWith("talk:");
+}
+
+/** Whom the agent may spawn here: named by it, allowed by its rules, and not at work above. */
+function targetsOf({ agent, house, lineage, rights }: ChildrenSource): Target[] {
+  if (lineage.depth < 1) return [];
+  return (agent.subagents ?? []).flatMap(({ name, value: key }) => {
+    const target = Object.hasOwn(house.agents, key) ? house.agents[key] : undefined;
+    if (target === undefined || lineage.names.includes(target.name)) return [];
+    return rights?.reach("Task", name) === "deny" ? [] : [{ name, key, agent: target }];
+  });
+}
+
+/** A child asks what its own file names, or else what its parent asks. */
+function inherited({ models }: Agent, ofParent: readonly Json[]): readonly Json[] | undefined {
+  return models.length > 0 || ofParent.length === 0 ? undefined : ofParent;
+}
+
+function labelled(model: Json): [string, Json][] {
+  const id = isJsonObject(model) ? own(model, "id") : model;
+  return typeof id === "string" ? [[id, model]] : [];
+}
+
+function asMessage(text: string): Message {
+  return { role: "user", blocks: [{ type: "text", text }] };
+}
+
+function started({ id }: RecordedChild): Result<ToolOutput, string> {
+  return said(`Started ${id}. Its report comes as a message; go on with something else, or answer to wait for it.`);
+}
+
+function said(text: string): Result<ToolOutput, string> {
+  return ok({ blocks: [{ type: "text", text }] });
+}
+
+function answerOf(child: RecordedChild, end: RecordedEnd): Result<ToolOutput, string> {
+  if (end.outcome === "done") return said(`${answer(end)}\n\n${metaOf(child, end)}`);
+  return err(`${child.agent} did not finish: ${end.reason}${end.text === "" ? "" : `\nIts last words: ${end.text}`}\n\n${metaOf(child, end)}`);
+}
+
+/** What a child that nobody waited for says, with who says it. */
+function reportOf(child: RecordedChild, end: RecordedEnd): string {
+  const text = end.outcome === "done" ? answer(end) : `It did not finish: ${end.reason}\n${end.text}`.trimEnd();
+  return `[Report of the sub-agent ${child.name ?? child.id}, ${child.title}]\n${text}\n\n${metaOf(child, end)}`;
+}
+
+function answer({ text, output }: RecordedEnd): string {
+  return output === undefined ? text : JSON.stringify(output);
+}
+
+/** Figures that are the same whenever the same replies are: no times. */
+function metaOf({ id, agent }: RecordedChild, { outcome, turns, calls, usage }: RecordedEnd): string {
+  const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+  return `[agent_id: ${id}, agent: ${agent}, outcome: ${outcome}, turns: ${turns}, tool calls: ${calls}, tokens: ${tokens}]`;
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  if (signal.aborted) return Promise.resolve(undefined);
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined), { once: true }));
+}

@@ -1,0 +1,81 @@
+import type { Message } from "../model/message.ts";
+
+/** What somebody has to say to an agent while it works: `from` is the agent run, or the team's message, that says it. */
+export interface Letter {
+  readonly from: string;
+  readonly text: string;
+}
+
+/** Letters for an agent. It reads them at the border of a turn and nowhere else. */
+export class Mail {
+  #letters: Letter[] = [];
+  readonly #owing = new Set<string>();
+  #arrived: PromiseWithResolvers<void> | undefined;
+  /** Called when the agent has come to wait. */
+  onWait: (() => void) | undefined;
+
+  /** `from` has yet to write: the agent does not end before. */
+  expect(from: string): void {
+    this.#owing.add(from);
+  }
+
+  expects(from: string): boolean {
+    return this.#owing.has(from);
+  }
+
+  /** `from` will not write any more. */
+  forgo(from: string): void {
+    if (this.#owing.delete(from)) this.#ring();
+  }
+
+  put(letter: Letter): void {
+    this.#letters.push(letter);
+    this.#owing.delete(letter.from);
+    this.#ring();
+  }
+
+  /** All that came, merged into one message. */
+  take(): { readonly message: Message; readonly from: readonly string[] } | undefined {
+    const letters = this.#letters;
+    if (letters.length === 0) return undefined;
+    this.#letters = [];
+    const text = letters.map((letter) => letter.text).join("\n\n");
+    return {
+      message: { role: "user", blocks: [{ type: "text", text }] },
+      from: [...new Set(letters.map(({ from }) => from))],
+    };
+  }
+
+  get hasLetters(): boolean {
+    return this.#letters.length > 0;
+  }
+
+  /** Whether there is something to read, or somebody has yet to write. */
+  get isOpen(): boolean {
+    return this.hasLetters || this.#owing.size > 0;
+  }
+
+  /** Whether the agent has nothing to do but to wait. */
+  get isWaiting(): boolean {
+    return this.#arrived !== undefined;
+  }
+
+  /** Resolves when there is something to read, when nobody owes anything any more, and when `signal` is aborted. */
+  async arrival(signal: AbortSignal): Promise<void> {
+    const ring = (): void => this.#ring();
+    signal.addEventListener("abort", ring);
+    while (!this.hasLetters && this.#owing.size > 0 && !signal.aborted) {
+      this.#arrived = Promise.withResolvers();
+      const { promise } = this.#arrived;
+      this.onWait?.();
+      await promise;
+    }
+    signal.removeEventListener("abort", ring);
+  }
+
+  #ring(): void {
+    const arrived = this.#arrived;
+    this.#arrived = undefined;
+    arrived?.resolve();
+  }
+}

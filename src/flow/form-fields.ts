@@ -1,0 +1,2 @@
+/** What a person fills in who answers an approval. */
+export { fieldsOf } from "../steps/form.ts";

@@ -1,0 +1,130 @@
+import { isJsonObject, type Json } from "../model/json.ts";
+import type { Failure, StepResult } from "../model/outcome.ts";
+import type { Plan, Scope, Step } from "../model/plan.ts";
+import type { Attempt, Execute } from "../model/ports.ts";
+import type { Order } from "../worktree/turns.ts";
+import type { Closed } from "./worktree-closed.ts";
+import type { Worktrees } from "./worktrees.ts";
+
+interface Isolation {
+  readonly plan: Plan;
+  /** Absolute. */
+  readonly workspace: string;
+  readonly worktrees: () => Promise<Worktrees>;
+}
+
+/** `isolation: worktree`: each attempt works in a worktree of its own, and a success brings its changes back. */
+export function isolated(execute: Execute, { plan, worktrees, workspace }: Isolation): Execute {
+  const shown: Shown = (path) => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
+  return (attempt) =>
+    attempt.step.isolation === undefined
+      ? execute(attempt)
+      : worktrees().then((all) => runIsolated(execute, attempt, { all, order: orderOf(plan, attempt.path), shown }));
+}
+
+/** A path as a message has it. */
+type Shown = (path: string) => string;
+
+interface Surroundings {
+  readonly shown: Shown;
+  readonly all: Worktrees;
+  readonly order: Order;
+}
+
+async function runIsolated(execute: Execute, attempt: Attempt, { all, order, shown }: Surroundings): Promise<StepResult> {
+  const { path, signal, wait, resumes, ...rest } = attempt;
+  const finished = resumes === true ? all.finished(path) : undefined;
+  if (finished !== undefined) return withPatch(finished.result, finished.closed, shown);
+  // Only an agent goes on where it was; a command begins again, and so do the files it finds.
+  const wishes = { goesOn: resumes === true && attempt.step.body.kind === "agent" };
+  const opened = await all.open({ step: path, order, ...wishes, signal });
+  if (!opened.ok) return signal.aborted ? { outcome: "cancelled" } : { outcome: "failure", error: opened.error };
+  const { folder, goesOn, close } = opened.value;
+  const given: Attempt = {
+    ...rest,
+    path,
+    signal,
+    workspace: folder,
+    ...(goesOn && { resumes: true }),
+    ...(wait && { wait }),
+  };
+  const result = await execute(given);
+  if (result.outcome !== "success" || signal.aborted) return withPatch(result, await close({ apply: false }), shown);
+  const { result: gave, outputs } = result;
+  return withPatch(result, await close({ apply: true, result: gave, outputs, wait }), shown);
+}
+
+/** A cancel may have come before it was its turn: then it has not succeeded, whatever it did. */
+function withPatch(result: StepResult, closed: Closed, shown: Shown): StepResult {
+  const { patch = null, files, status } = closed;
+  const about = { patch, files: [...files] };
+  const outputs = result.outputs === undefined ? about : beside(result.outputs, about);
+  if (result.outcome === "success" && (status === "applied" || status === "empty"))
+    return { outcome: "success", result: beside(result.result, about), outputs };
+  const kept = patch === null ? result.outputs !== undefined && { outputs: result.outputs } : { outputs };
+  if (result.outcome === "cancelled" || (result.outcome === "success" && status === "kept"))
+    return { outcome: "cancelled", ...kept };
+  const error = result.outcome === "failure" ? withPlace(result.error, closed, shown) : conflictOf(closed, shown);
+  return { outcome: "failure", error, ...kept };
+}
+
+/** What the step itself calls so goes before. */
+function beside(value: Json, about: { readonly patch: Json; readonly files: Json }): Json {
+  return isJsonObject(value) ? { ...about, ...value } : value;
+}
+
+function withPlace(error: Failure, { patch }: Closed, shown: Shown): Failure {
+  return patch === undefined ? error : { ...error, message: `${error.message} (its changes are kept in ${shown(patch)})` };
+}
+
+function conflictOf({ status, patch = "", conflicts = [], reason = "" }: Closed, shown: Shown): Failure {
+  if (status === "lost") return { kind: "conflict", message: `its changes are lost: ${reason}` };
+  const more = conflicts.length > 3 ? ` and ${conflicts.length - 3} more` : "";
+  const where = conflicts.length === 0 ? "" : `${conflicts.slice(0, 3).join(", ")}${more}: `;
+  const kept = `nothing of it was applied, and it is kept in ${shown(patch)}`;
+  return { kind: "conflict", message: `${where}${reason}; ${kept}. \`flow resume\` runs it again on what is there now` };
+}
+
+/** The places of a path's steps in their scopes, each with its item and iteration. */
+export function orderOf(plan: Plan, path: string): Order {
+  const order: number[] = [];
+  let scope: Scope | undefined = plan.workflows[plan.root]?.scope;
+  for (const part of path.split("/")) {
+    const [, id, item, iteration] = /^([^[#]*)(?:\[(\d+)\])?(?:#(\d+))?$/.exec(part) ?? [];
+    const index: number = scope?.steps.findIndex((step) => step.id === id) ?? -1;
+    order.push(index, Number(item ?? 0), Number(iteration ?? 0));
+    const inner: Step["scope"] = scope?.steps[index]?.scope;
+    scope = inner === undefined ? undefined : "inline" in inner ? inner.inline : plan.workflows[inner.workflow]?.scope;
+  }
+  return order;
+}
+
+interface Ground {
+  readonly workspace: string;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly isResumed: boolean;
+}
+
+/** Why there can be no worktrees where a plan wants some; undefined for all others, which start no process for it. */
+export async function groundProblem(plan: Plan, ground: Ground): Promise<string | undefined> {
+  const step = firstIsolated(plan);
+  return step && (await import("./worktree-start.ts")).worktreeProblem(step, ground);
+}
+
+/** A step that works in a worktree of its own, if the plan has one. */
+export function firstIsolated(plan: Plan): Step | undefined {
+  for (const { scope } of Object.values(plan.workflows)) {
+    const found = inScope(scope);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function inScope({ steps }: Scope): Step | undefined {
+  for (const step of steps) {
+    const { scope } = step;
+    const inner = scope && "inline" in scope ? inScope(scope.inline) : undefined;
+    if (step.isolation !== undefined || inner !== undefined) return inner ?? step;
+  }
+  return undefined;
+}

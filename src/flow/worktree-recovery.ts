@@ -1,0 +1,138 @@
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { Emit } from "../model/ports.ts";
+import { err, type Result } from "../model/result.ts";
+import { isLocked, lockRun } from "../runlog/lock.ts";
+import { type Applied, applyChange, healFiles } from "../worktree/apply.ts";
+import { type Left, worktreesOfRuns } from "../worktree/leftovers.ts";
+import type { RecordedApply, RecordedWorktree, RecordedWorktrees } from "../worktree/recorded.ts";
+import { changesBetween, commitOf } from "../worktree/repository.ts";
+import { adminOf, commitOfWorktree, dropRecord, isWhole, readRecord, removeWorktree } from "../worktree/worktree.ts";
+import { type Closed, type Finished, lost, outcomeOf, shownFiles } from "./worktree-closed.ts";
+import type { Yard } from "./worktree-yard.ts";
+
+export interface Recovery {
+  readonly yard: Yard;
+  readonly before: RecordedWorktrees | undefined;
+  readonly emit: Emit;
+  readonly run: string;
+  readonly workspace: string;
+}
+
+/**
+ * Tidies up what a crash has left, in the order of the log: changes that were on their way into the workspace arrive, what
+ * was in worktrees is kept, and the worktrees go. Gives what those executions had given whose changes have arrived.
+ */
+export async function recoverWorktrees(recovery: Recovery): Promise<ReadonlyMap<string, Finished>> {
+  const { before, yard } = recovery;
+  const finished = new Map<string, Finished>();
+  for (const [owner, apply] of before?.applies ?? []) {
+    const { result = null, outputs = result } = apply;
+    const closed = apply.closed ?? (await arrive(apply, owner, recovery));
+    if (closed.status === "applied") finished.set(owner, { result: { outcome: "success", result, outputs }, closed });
+  }
+  const own = dirname(dirname(yard.folderOf("x")));
+  for (const worktree of before?.open ?? []) if (!finished.has(worktree.owner)) await keepLeft(worktree, recovery);
+  for (const left of worktreesOfRuns(recovery.workspace)) {
+    // One that the log does not know was made and not used yet.
+    if (left.run === own) await remove(left);
+    else await keepOfOther(left, recovery);
+  }
+  return finished;
+}
+
+async function arrive(apply: RecordedApply, owner: string, { yard, before, emit }: Recovery): Promise<Closed> {
+  const { name, from, to, patch } = apply;
+  const applied = await yard.inTurn(() => finishApply(yard, apply));
+  const changes = await changesBetween(yard.repository, from, to);
+  const files = changes.ok ? changes.value.map((change) => change.name).slice(0, shownFiles) : [];
+  const closed = { patch, files, ...outcomeOf(applied) };
+  const step = before?.last(owner)?.step ?? owner;
+  emit({ type: "worktree.closed", step, worktree: name, ...closed, duration: 0 });
+  dropRecord(yard.folderOf(name));
+  return closed;
+}
+
+async function finishApply({ repository, files }: Yard, { from, to }: RecordedApply): Promise<Result<Applied, string>> {
+  const healed = await healFiles(files, from, to);
+  if (!healed.ok) return healed;
+  const base = await commitOf(repository, from, { on: "HEAD", message: "flow: the workspace before a patch" });
+  return base.ok ? applyChange(files, { base: base.value, tree: to }, () => undefined) : err(base.error);
+}
+
+/** Of the run that goes on: what was in a worktree is there for the execution that goes on with it. */
+async function keepLeft(worktree: RecordedWorktree, { yard, emit }: Recovery): Promise<void> {
+  const { name, step, base } = worktree;
+  const folder = yard.folderOf(name);
+  const closed = await keptOf({ folder, base, patch: yard.patchOf(name) }, yard);
+  emit({
+    type: "worktree.closed",
+    step,
+    worktree: name,
+    ...closed,
+    files: closed.files.slice(0, shownFiles),
+    duration: 0,
+  });
+}
+
+interface Place {
+  readonly folder: string;
+  readonly base: string;
+  /** The file for what is in it. */
+  readonly patch: string;
+}
+
+async function keptOf({ folder, base, patch }: Place, yard: Yard): Promise<Closed & { readonly left?: string }> {
+  const { repository } = yard;
+  const admin = adminOf(repository, folder);
+  const name = basename(folder);
+  const record = readRecord(folder);
+  const commit =
+    isWhole(folder) && admin !== undefined
+      ? await commitOfWorktree(repository, { name, folder, admin, base }, yard.indexOf(`${name}.left`))
+      : undefined;
+  if (commit?.ok === false) return lost(commit.error, folder);
+  const left = commit?.value ?? record?.left;
+  const kept = left === undefined ? undefined : await yard.keep(patch, base, left);
+  if (kept?.ok === false) return lost(kept.error, folder);
+  await removeWorktree(folder, admin);
+  dropRecord(folder);
+  if (kept?.value.patch !== undefined) return { status: "kept", ...kept.value, ...(left !== undefined && { left }) };
+  if (kept === undefined && existsSync(patch)) return { status: "kept", patch, files: [] };
+  if (kept === undefined) return lost("its folder is gone");
+  return { status: "empty", files: [] };
+}
+
+async function remove({ folder, admin }: Left): Promise<void> {
+  await removeWorktree(folder, admin);
+  dropRecord(folder);
+}
+
+/** Of a run that died and that nobody goes on with now. One that lives, or lives on another machine, is left alone. */
+async function keepOfOther(left: Left, { yard, emit }: Recovery): Promise<void> {
+  const { folder, admin, run } = left;
+  if (!existsSync(join(run, "log.jsonl"))) {
+    if (!existsSync(folder)) await remove(left);
+    return;
+  }
+  const lock = isLocked(run) ? undefined : lockRun(run);
+  if (lock?.ok !== true) return;
+  try {
+    const name = basename(folder);
+    const base = readRecord(folder)?.base ?? headOf(admin);
+    const closed = await keptOf({ folder, base, patch: join(run, "files", `${name}.patch`) }, yard);
+    const { patch } = closed;
+    if (existsSync(folder)) return;
+    emit({ type: "worktree.removed", run: basename(run), worktree: name, ...(patch !== undefined && { patch }) });
+  } finally {
+    lock.value.release();
+  }
+}
+
+function headOf(admin: string): string {
+  try {
+    return readFileSync(join(admin, "HEAD"), "utf8").trim();
+  } catch {
+    return "HEAD";
+  }
+}

@@ -1,0 +1,137 @@
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, writeFileSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
+import { ok, type Result } from "../model/result.ts";
+import { createGit } from "../process/git.ts";
+import type { Marks } from "../process/marks.ts";
+import { changesBetween, type Files, findRepository, type Repository, writePatch } from "../worktree/repository.ts";
+import type { Masking } from "./masking.ts";
+
+export interface YardOptions {
+  /** Absolute. */
+  readonly workspace: string;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly marks: Marks;
+  readonly masking: Masking;
+  /** The run's; made when it is needed. */
+  readonly folder: string;
+  readonly tempFolder: string;
+}
+
+/** Where the worktrees of one run are made, and what is left of them is kept. */
+export interface Yard {
+  readonly repository: Repository;
+  /** The files of the workspace. */
+  readonly files: Files;
+  /** The worktree of that name. */
+  folderOf(name: string): string;
+  /** An index of ours. */
+  indexOf(name: string): string;
+  /** A name like the given one that no worktree of the run has had. */
+  newName(like: string): string;
+  /** One after the other: of what reads and writes the files of the workspace. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  /** Where what was changed in the worktree of that name is kept. */
+  patchOf(name: string): string;
+  /** The folder of the worktrees goes with the last of them. */
+  leave(): void;
+  /** Writes what was changed between two commits into a file; none is made where nothing was. */
+  keep(file: string, from: string, to: string): Promise<Result<Kept, string>>;
+}
+
+export interface Kept {
+  /** Absolute; absent where nothing was changed. */
+  readonly patch?: string;
+  /** Files that were changed. */
+  readonly files: readonly string[];
+}
+
+/** The error is why there can be no worktrees here. */
+export async function openYard(options: YardOptions): Promise<Result<Yard, string>> {
+  const { workspace, env, marks, tempFolder } = options;
+  const git = createGit({ cwd: workspace, env, marks });
+  const found = await findRepository(git, realpathSync(workspace));
+  if (!found.ok) return found;
+  const repository = found.value;
+  mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+  const folder = realpathSync(options.folder);
+  const folderOf = (name: string): string => join(folder, "worktrees", name);
+  const patchOf = (name: string): string => join(folder, "files", `${name}.patch`);
+  const taken = new Set<string>();
+  let queue: Promise<unknown> = Promise.resolve();
+  return ok({
+    repository,
+    files: {
+      repository,
+      folder: repository.top,
+      index: join(tempFolder, "workspace.index"),
+      without: ownFolders(repository.top, [join(realpathSync(workspace), ".flow"), folder]),
+    },
+    folderOf,
+    indexOf: (name) => join(tempFolder, `${name}.index`),
+    newName(like) {
+      const plain = like
+        .replaceAll(/[^A-Za-z0-9_]+/g, "-")
+        .replace(/-$/, "")
+        .slice(0, 60);
+      for (let count = 1; ; count++) {
+        const name = `${plain}-${count}`;
+        if (taken.has(name) || existsSync(patchOf(name)) || existsSync(folderOf(name))) continue;
+        taken.add(name);
+        return name;
+      }
+    },
+    inTurn(work) {
+      const turn = queue.then(work);
+      queue = turn.catch(() => undefined);
+      return turn;
+    },
+    keep: (file, from, to) => keepPatch(repository, { file, from, to, masking: options.masking }),
+    patchOf,
+    leave: () => removeEmpty(join(folder, "worktrees")),
+  });
+}
+
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch (error) {
+    // It is not there, or something is left in it.
+    if (!(error instanceof Error && "code" in error)) throw error;
+  }
+}
+
+interface Keeping {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  readonly masking: Masking;
+}
+
+async function keepPatch(repository: Repository, { file, from, to, masking }: Keeping): Promise<Result<Kept, string>> {
+  const changes = await changesBetween(repository, from, to);
+  if (!changes.ok) return changes;
+  const files = changes.value.map(({ name }) => name);
+  if (files.length === 0) return ok({ files });
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const written = await writePatch(repository, { from, to, file });
+  if (!written.ok) return written;
+  maskFile(file, masking);
+  return ok({ patch: file, files });
+}
+
+/** What is flow's own is in no tree, wherever it lies. */
+function ownFolders(top: string, folders: readonly string[]): string[] {
+  return folders.filter((folder) => isInside(folder, top));
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+/** A patch with a secret in it would be one more place to look for it; the commit it was made of has it as it is. */
+function maskFile(file: string, { hasSecrets, mask }: Masking): void {
+  if (!hasSecrets) return;
+  const plain = readFileSync(file, "utf8");
+  const masked = mask.mask(plain);
+  if (masked !== plain) writeFileSync(file, masked);
+}
