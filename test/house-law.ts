@@ -23,6 +23,7 @@ const islands = [
   "providers",
   "runlog",
   "mcp",
+  "worktree",
 ];
 
 /** Which rooms of the house may know a vendor package. A package that is not named here is free for all. */

@@ -194,6 +194,8 @@ export function overCap({ maxTurns = defaultMaxTurns }: Pick<AgentRun, "maxTurns
 export function aborted({ reason }: AbortSignal): Ending {
   if (reason === "timeout") return { outcome: "timeout", reason: "it did not end within the step's `timeout`" };
   if (reason === "duration") return { outcome: "budget", reason: "a `limits.duration` around it was reached" };
+  if (reason === "agent") return { outcome: "cancelled", reason: "it was cancelled by itself, or with one above it" };
+  if (reason === "ended") return { outcome: "cancelled", reason: "whoever spawned it has ended" };
   return { outcome: "cancelled", reason: "the run was cancelled" };
 }
 

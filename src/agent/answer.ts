@@ -1,4 +1,5 @@
 import type { AgentEvent } from "../model/event.ts";
+import type { HookMoment } from "../model/hooks.ts";
 import type { Message } from "../model/message.ts";
 import type { Ending } from "./agent-result.ts";
 import { type AgentRun, aborted, noted, type Place, type Turn, tell, type Whole } from "./agent-run.ts";
@@ -69,7 +70,7 @@ export async function* settleEnd(
     if (unchecked === "again") return again(place);
     if (unchecked !== undefined) return unchecked;
   }
-  const word = await run.hooks?.fire({ event: "Stop", fields: { stop_hook_active: state.stopRefused } }, run.signal);
+  const word = await run.hooks?.fire(stopMoment(run, state.stopRefused), run.signal);
   if (word?.stop !== undefined) return haltedBy(word.stop);
   if (word?.block !== undefined) {
     state.stopRefused = true;
@@ -81,6 +82,12 @@ export async function* settleEnd(
   yield* noted(state, { ...ids, type: "guard", ...objection });
   yield* tell(run, place, objection.text);
   return again(place);
+}
+
+function stopMoment({ ids, name }: AgentRun, isRefused: boolean): HookMoment {
+  const fields = { stop_hook_active: isRefused };
+  if (ids.parent === null) return { event: "Stop", fields };
+  return { event: "SubagentStop", subject: name, fields: { ...fields, agent_id: ids.agent, agent_type: name } };
 }
 
 /** A hook that ends the agent has denied it the rest. */

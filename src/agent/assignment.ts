@@ -1,3 +1,4 @@
+import type { Agent } from "../model/plan.ts";
 import type { Evaluator } from "../expr/template.ts";
 import type { SpawnedBy } from "../model/event.ts";
 import type { Json } from "../model/json.ts";
@@ -57,6 +58,7 @@ export interface Membership {
 /** What a spawned agent has of the one that spawned it. */
 export interface Parent {
   readonly id: string;
+  readonly agent: Agent;
   readonly rights: RunRights | undefined;
   readonly budget: Budget | undefined;
   /** What its models were named as. */

@@ -6,7 +6,7 @@ import type { Agent, RuleData } from "../model/plan.ts";
 import type { Attempt, Budget, Tool, ToolCall, ToolOutput } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Assignment, Orphan, Parent, Shared } from "./assignment.ts";
-import { mostSpawned } from "./crowd.ts";
+import { mostSpawned } from "../model/spawning.ts";
 import type { Mail } from "./mail.ts";
 import type { RunRights } from "./permission.ts";
 import { emptyRecord, type Recorded, type RecordedChild, type RecordedEnd } from "./recorded.ts";
@@ -56,6 +56,7 @@ export class Children {
   /** By their ids, those too that wait for a place. */
   readonly #known: Map<string, RecordedChild>;
   readonly #running = new Map<string, Orphan>();
+  #team: Led | undefined;
   #count: number;
 
   constructor(source: ChildrenSource) {
@@ -69,8 +70,14 @@ export class Children {
 
   /** The tool that spawns; none where nobody may be spawned. */
   get tools(): readonly Tool[] {
-    if (this.#targets.length === 0) return [];
-    return [taskTool(this.#targets, (args, call) => this.#task(args, call))];
+    const members = this.#team?.members ?? [];
+    if (this.#targets.length === 0 && members.length === 0) return [];
+    return [taskTool(this.#targets, members, (args, call) => this.#task(args, call))];
+  }
+
+  /** From now on tasks of this team are handed out by the tool, too. */
+  lead(team: Led): void {
+    this.#team = team;
   }
 
   /** Takes up what worked in the background before a resume, and what it reported that nobody has read. */
@@ -94,6 +101,11 @@ export class Children {
   }
 
   async #task(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput, string>> {
+    const [task, member] = [own(args, "task_id"), own(args, "subagent_type")];
+    if (this.#team && typeof task === "string" && typeof member === "string") {
+      const assigned = this.#team.assign(task, member);
+      return assigned.ok ? said(assigned.value) : assigned;
+    }
     const id = call.id ?? "";
     const before = this.last(id);
     // It was taken up again when the run was resumed.
@@ -152,8 +164,8 @@ export class Children {
 
   #refuse(): string | undefined {
     const { agent, attempt, crowd } = this.#source;
-    const most = attempt.step.limits.children ?? agent.limits.children ?? mostSpawned;
-    if (this.#count >= most)
+    const most = attempt.step.limits.children ?? agent.limits.children;
+    if (most !== undefined && this.#count >= most)
       return `You have spawned ${most} sub-agents, and may not spawn more (\`limits.children\`). Do the rest yourself.`;
     if (!crowd.admit()) return `This run has spawned ${mostSpawned} sub-agents, and may not spawn more. Do the rest yourself.`;
     return undefined;
@@ -201,14 +213,27 @@ export class Children {
   /** Resolves with its report. Never rejects. */
   async #toItsEnd(assignment: Assignment & { readonly parent: Parent }, isFree: boolean): Promise<string> {
     const { id, attempt } = assignment;
-    const leave = isFree ? () => undefined : await this.#places.take(attempt.signal);
-    if (leave === undefined || attempt.signal.aborted) return this.#ended(id, "not started: the run was cancelled");
+    const { crowd, launch } = this.#source;
+    const own = new AbortController();
+    const signal = AbortSignal.any([attempt.signal, own.signal]);
+    const cancel = (): void => own.abort("agent");
+    // Until it has begun; from then on it is cancelled by what it enters for itself.
+    crowd.enter(id, { cancelAll: cancel, cancelAlone: cancel });
+    const leave = isFree ? () => undefined : await this.#places.take(signal);
+    if (leave === undefined || signal.aborted) {
+      leave?.();
+      crowd.leave(id);
+      return this.#ended(id, "not started: it was cancelled");
+    }
     try {
-      const ended = await this.#source.launch(this.#source, assignment);
-      return this.#ended(id, ended.ok ? undefined : ended.error.message);
+      const ended = await launch(this.#source, { ...assignment, attempt: { ...attempt, signal } });
+      if (!ended.ok) return this.#ended(id, ended.error.message);
+      const began = this.#source.heard.childrenOf(this.#source.ids.agent).has(id);
+      return this.#ended(id, began ? undefined : ended.value.result.reason);
     } catch (error) {
       return this.#ended(id, error instanceof Error ? error.message : String(error));
     } finally {
+      crowd.leave(id);
       leave();
     }
   }
@@ -223,9 +248,10 @@ export class Children {
   }
 
   #parent(spawned: SpawnedBy): Parent {
-    const { ids, rights, budget, models, served, lineage } = this.#source;
+    const { ids, agent, rights, budget, models, served, lineage } = this.#source;
     return {
       id: ids.agent,
+      agent,
       rights,
       budget,
       models,
@@ -286,6 +312,12 @@ export class Children {
       },
     };
   }
+}
+
+/** A team, as far as the tool knows it. */
+interface Led {
+  readonly members: readonly string[];
+  assign(task: string, member: string): Result<string, string>;
 }
 
 interface Run extends Pick<Assignment, "id" | "attempt" | "recorded" | "more" | "membership"> {

@@ -1,3 +1,5 @@
+import { mostSpawned } from "../model/spawning.ts";
+
 /** All agent runs of a workflow run that are under way. */
 export class Crowd {
   readonly #running = new Map<string, Handle>();
@@ -31,9 +33,6 @@ export class Crowd {
     return handle !== undefined;
   }
 }
-
-/** Sub-agents of one workflow run, however deep. */
-export const mostSpawned = 200;
 
 interface Handle {
   cancelAll(): void;

@@ -1,4 +1,5 @@
 import type { AgentEvent, TurnIds } from "../model/event.ts";
+import { askedAs } from "../model/ids.ts";
 import type { Block, Message } from "../model/message.ts";
 import { addUsage } from "../model/message.ts";
 import type { ModelRequest } from "../model/ports.ts";
@@ -109,7 +110,7 @@ async function* summarise(
   const request: ModelRequest = {
     model: state.models.current.model,
     agent: compactAgent,
-    step: `${run.ids.step}/${compactAgent}`,
+    step: `${askedAs({ ...run.ids, name: run.name })}/${compactAgent}`,
     messages: [
       { role: "system", blocks: [{ type: "text", text: summaryInstructions }] },
       { role: "user", blocks: [{ type: "text", text: transcript(part, target) }] },

@@ -54,6 +54,8 @@ export interface AgentPlace {
   readonly step: string;
   readonly agent: string;
   readonly workspace: string;
+  /** Of a sub-agent: who spawned it. */
+  readonly parent?: Agent;
 }
 /** The tools of the agent's MCP servers; the agent closes them when it is over. */
 export interface Served {
@@ -71,15 +73,24 @@ export type ToolsFound = Result<readonly Tool[], Failure>;
 /** Who is to work in a worktree of its own, and its place among those whose changes are applied. */
 export interface Isolation {
   readonly step: string;
-  readonly agentRun: string;
+  /** Who works there on what: the same after a resume. */
+  readonly owner: string;
+  /** Changes of those that are open at the same time are applied in this order. */
   readonly order: number;
+  /** The folder its changes go into, where that is not the workspace. */
+  readonly into: string | undefined;
+  /** It goes on with what it had done before a resume. */
   readonly goesOn: boolean;
   readonly signal: AbortSignal;
 }
 /** A worktree in use. Whoever opened it closes it, once. */
 export interface Isolated {
-  /** Absolute. */
-  readonly folder: string;
+  /** Absolute; undefined when its changes were brought in before the resume, and nothing is left to do. */
+  readonly folder: string | undefined;
   /** `problem`: why its changes are not where they belong; `note`: what became of them. */
-  close(end: { readonly apply: boolean }): Promise<{ readonly problem?: string; readonly note?: string }>;
+  close(end: { readonly apply: boolean }): Promise<Brought>;
+}
+export interface Brought {
+  readonly problem?: string;
+  readonly note?: string;
 }

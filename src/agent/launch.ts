@@ -1,4 +1,5 @@
 import type { AgentEvent, AgentRunIds } from "../model/event.ts";
+import type { HookMoment } from "../model/hooks.ts";
 import { noUsage } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Agent, Team as TeamPlan } from "../model/plan.ts";
@@ -77,7 +78,7 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
     served: joined,
     recorded,
     level: (parent?.spawned.depth ?? 0) + 1,
-    stop: () => all.abort(),
+    stop: () => all.abort("ended"),
     mail: assignment.membership?.mail ?? new Mail(),
     ...(parent && { adopt: parent.adopt }),
   });
@@ -89,12 +90,14 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
       house,
       ids,
       lead: agent.name,
+      workspace: attempt.workspace,
       children,
       signal: below,
       tell,
       recorded,
       toolsOf: (member) => (team ? memberTools(team, member) : []),
     });
+  if (team) children.lead(team);
   const offered = [
     ...tools,
     ...children.tools,
@@ -103,7 +106,7 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
   ];
   if (recorded && rights)
     await recall(recorded, offered, { workspace, signal, seen: rights.seen, narrow: (rules) => rights.narrow?.(rules) });
-  const hooks = house.hooks?.(agent, { step: path, agent: id, workspace });
+  const hooks = house.hooks?.(agent, { step: path, agent: id, workspace, ...(parent && { parent: parent.agent }) });
   const about = assignment.membership ? [assignment.membership.told] : [];
   const told = [...(extras?.told(offered.map((tool) => tool.name)) ?? []), ...about];
   const run: AgentRun = {
@@ -129,7 +132,7 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
     ...(house.masked && { masked: house.masked }),
     ...(house.pieces !== undefined && { pieces: house.pieces }),
   };
-  crowd.enter(id, { cancelAll: () => all.abort(), cancelAlone: () => alone.abort() });
+  crowd.enter(id, { cancelAll: () => all.abort("agent"), cancelAlone: () => alone.abort("agent") });
   const opened = await openSession(run);
   const ended = "outcome" in opened ? { result: opened, calls: 0 } : await reported(shared, { run: opened, children, team, time, assignment, tell });
   crowd.leave(id);
@@ -200,13 +203,18 @@ async function recall({ messages, times }: Recorded, tools: readonly Tool[], cal
 /** What hooks say at the beginning stands behind the instructions; they may also end it there. */
 async function openSession(run: AgentRun): Promise<AgentRun | AgentResult> {
   const source = run.recorded ? "resume" : "startup";
-  const word = await run.hooks?.fire(
-    { event: "SessionStart", subject: source, fields: { source, model: run.model } },
-    run.signal,
-  );
-  const ended = haltedBy(word?.stop);
-  if (ended) return { ...ended, turns: 0, usage: noUsage, text: "" };
-  return word && word.texts.length > 0 ? { ...run, messages: withTexts(run.messages, word.texts) } : run;
+  const { ids, name, model, hooks, signal } = run;
+  const moments: HookMoment[] = [{ event: "SessionStart", subject: source, fields: { source, model } }];
+  if (ids.parent !== null)
+    moments.push({ event: "SubagentStart", subject: name, fields: { agent_id: ids.agent, agent_type: name } });
+  const texts: string[] = [];
+  for (const moment of moments) {
+    const word = await hooks?.fire(moment, signal);
+    const ended = haltedBy(word?.stop);
+    if (ended) return { ...ended, turns: 0, usage: noUsage, text: "" };
+    texts.push(...(word?.texts ?? []));
+  }
+  return texts.length === 0 ? run : { ...run, messages: withTexts(run.messages, texts) };
 }
 
 interface Reporting {

@@ -1,4 +1,5 @@
 import type { AgentEvent, TurnIds } from "../model/event.ts";
+import { askedAs } from "../model/ids.ts";
 import type { Block, Message } from "../model/message.ts";
 import { addUsage } from "../model/message.ts";
 import { elapsed } from "../model/ports.ts";
@@ -107,7 +108,7 @@ async function* ask(run: AgentRun, state: State, ids: TurnIds): AsyncGenerator<A
   const request = buildRequest({
     model,
     agent: run.name,
-    step: run.ids.step,
+    step: askedAs({ ...run.ids, name: run.name }),
     messages: state.messages,
     sampling: run.sampling ?? {},
     earlier: state.dropped,

@@ -35,8 +35,9 @@ export interface Given {
   readonly vars?: JsonObject;
 }
 
-/** The tool by which an agent spawns others. */
-export function taskTool(targets: readonly Target[], run: Tool["run"]): Tool {
+/** The tool by which an agent spawns others; the lead of a team also hands its tasks out by it. */
+export function taskTool(targets: readonly Target[], members: readonly string[], run: Tool["run"]): Tool {
+  const others = members.map((name) => `- ${name}: a member of your team; give it a task of the team, by \`task_id\``);
   const list = targets.map(({ name, agent: { description } }) => `- ${name}${description === undefined ? "" : `: ${description}`}`);
   return {
     name: "Task",
@@ -45,8 +46,9 @@ export function taskTool(targets: readonly Target[], run: Tool["run"]): Tool {
       "",
       "The agents:",
       ...list,
+      ...others,
     ].join("\n"),
-    parameters: parametersOf(targets),
+    parameters: parametersOf(targets, members.length > 0),
     readOnly: false,
     concurrent: true,
     goesOn: true,
@@ -58,7 +60,7 @@ export function taskTool(targets: readonly Target[], run: Tool["run"]): Tool {
   };
 }
 
-function parametersOf(targets: readonly Target[]): JsonObject {
+function parametersOf(targets: readonly Target[], leads: boolean): JsonObject {
   return {
     type: "object",
     required: ["description", "prompt", "subagent_type"],
@@ -74,6 +76,7 @@ function parametersOf(targets: readonly Target[]): JsonObject {
       },
       name: { type: "string", description: "What to call it, unlike any other.", pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" },
       agent_id: { type: "string", description: "The id, or the name, of one that has ended: it goes on with its conversation." },
+      ...(leads && { task_id: { type: "string", description: "The task of the team that a member is given." } }),
       context: {
         type: "object",
         description: "What else it is given.",

@@ -20,7 +20,7 @@ import {
 import type { Orphan } from "./assignment.ts";
 import type { Children, Spawn } from "./children.ts";
 import type { AgentHouse, Isolated } from "./house.ts";
-import { Mail } from "./mail.ts";
+import { type Letter, Mail } from "./mail.ts";
 import type { Recorded, RecordedChild, RecordedEnd } from "./recorded.ts";
 import { memberText, taskText } from "./team-text.ts";
 
@@ -30,6 +30,8 @@ export interface TeamSource {
   /** The lead's. */
   readonly ids: AgentRunIds;
   readonly lead: string;
+  /** The folder the lead works in, where that is not the workspace. */
+  readonly workspace: string | undefined;
   readonly children: Children;
   /** Aborted when all below the lead is. */
   readonly signal: AbortSignal;
@@ -87,13 +89,18 @@ export class Team {
   readonly #seats = new Map<string, Seat>();
   #state: TeamState | undefined;
   /** Reports that wait until the lead is given them. */
-  #held: { readonly from: string; readonly text: string }[] = [];
+  #held: Letter[] = [];
   #stopTimer: (() => void) | undefined;
   #isClosed = false;
 
   constructor(source: TeamSource) {
     this.#source = source;
     source.children.mail.onWait = () => this.#leadWaits();
+  }
+
+  /** Their names. */
+  get members(): readonly string[] {
+    return this.#source.plan.members.map(({ name }) => name);
   }
 
   get state(): TeamState | undefined {
@@ -209,6 +216,7 @@ export class Team {
     this.#seat();
     const ofLead = new Set(recorded.read);
     for (const message of recorded.team.messages) {
+      this.#heed(message, recorded.team);
       for (const name of receiversOf(message, recorded.team)) {
         const read = name === "lead" ? ofLead : readBy(recorded, name);
         if (!read.has(message.id)) this.#deliver(message, name);
@@ -219,9 +227,8 @@ export class Team {
     for (const [name, member] of recorded.team.members) {
       const task = recorded.team.tasks.get(member.task ?? "");
       if (task === undefined || member.state !== "working") continue;
-      const last = children.last(`task:${task.id}`);
       const seat = this.#seats.get(name);
-      if (seat) this.#work(seat, task, last?.end === undefined ? last : undefined);
+      if (seat) this.#work(seat, task, children.last(`task:${task.id}`));
     }
     this.#schedule();
   }
@@ -306,6 +313,7 @@ export class Team {
       this.#work(next.seat, next.task);
     }
     this.#settle();
+    this.#gather();
   }
 
   /** The first task that can be taken up, and who takes it; else somebody who has a letter to read. */
@@ -331,30 +339,36 @@ export class Team {
     seat.claim = undefined;
     if (task && task.status !== "in_progress")
       this.#tell({ type: "team.task.updated", task: task.id, by: name, change: { status: "in_progress", owner: name } });
-    this.#update(name, { state: "working", ...(task && { task: task.id }), approved: false });
+    this.#update(name, { state: "working", ...(task && { task: task.id }), ...(!cutOff && { approved: false }) });
     seat.running = this.#workThrough({ seat, task, cutOff, signal: AbortSignal.any([this.#source.signal, stop.signal]) });
   }
 
-  async #workThrough({ seat, task, cutOff, signal }: Work): Promise<void> {
-    const { name } = seat.terms;
-    const isolated = await this.#isolate(seat, { signal, goesOn: cutOff !== undefined });
-    const orphan = isolated.ok ? this.#spawn({ seat, task, cutOff, signal }, isolated.value?.folder) : undefined;
+  async #workThrough(work: Work): Promise<void> {
+    const { seat, task, cutOff } = work;
+    const opened = await this.#isolate(work);
+    const isolated = opened.ok ? opened.value : undefined;
+    // It had come to its end, and only what follows from that is missing.
+    const isOver = cutOff?.end !== undefined;
+    const folder = isolated?.folder;
+    const orphan = opened.ok && !isOver ? this.#spawn(work, folder) : undefined;
     if (orphan) {
       seat.agentRun = orphan.child.id;
-      this.#update(name, { agentRun: orphan.child.id, ...(isolated.ok && isolated.value && { worktree: isolated.value.folder }) });
+      this.#update(seat.terms.name, { agentRun: orphan.child.id, ...(folder !== undefined && { worktree: folder }) });
     }
-    const text = orphan ? await orphan.end : isolated.ok ? "there may not be more sub-agents in this run" : isolated.error;
-    const child = orphan && this.#source.children.last(orphan.child.call);
-    await this.#finish(seat, { task, child, problem: child?.end ? undefined : text, isolated: isolated.ok ? isolated.value : undefined });
+    const why = opened.ok ? "there may not be more sub-agents in this run" : opened.error;
+    const text = orphan ? await orphan.end : why;
+    const child = isOver ? cutOff : orphan && this.#source.children.last(orphan.child.call);
+    await this.#finish(seat, { task, child, problem: child?.end ? undefined : text, isolated });
     this.#schedule();
   }
 
-  async #isolate(seat: Seat, asked: { readonly signal: AbortSignal; readonly goesOn: boolean }): Promise<Result<Isolated | undefined, string>> {
+  async #isolate({ seat, task, cutOff, signal }: Work): Promise<Result<Isolated | undefined, string>> {
     if (seat.terms.isolation === undefined) return ok(undefined);
-    const { house, ids, plan } = this.#source;
+    const { house, ids, lead, workspace: into } = this.#source;
+    const goesOn = cutOff !== undefined;
     if (house.isolate === undefined) return err("there are no worktrees here");
-    const order = plan.members.indexOf(seat.terms);
-    const opened = await house.isolate({ step: ids.step, agentRun: `${ids.agent}/${seat.terms.name}`, order, ...asked });
+    const owner = `${ids.step}/${lead}/${seat.terms.name}.${task?.id ?? "messages"}`;
+    const opened = await house.isolate({ step: ids.step, owner, order: Number(task?.id ?? 0), into, goesOn, signal });
     return opened.ok ? opened : err(opened.error.message);
   }
 
@@ -420,7 +434,10 @@ export class Team {
       this.#tell({ type: "team.task.updated", task: current.id, by: seat.claim ? name : "team", change });
     }
     this.#update(name, { state: seat.leaves ? "stopped" : "idle", task: null, worktree: null });
-    if (task && child) this.#hear(child, report);
+    if (seat.leaves && !seat.claim) {
+      const what = task ? `; task ${task.id}, ${task.subject}, is open again` : "";
+      this.#wakeWith({ from: child?.id ?? name, text: `[${name} has stopped${what}]` });
+    } else if (task && child) this.#hear(child, report);
     else if (task) this.#wakeWith({ from: `task:${task.id}`, text: `[Task ${task.id}, ${task.subject}, failed]\n${report}` });
   }
 
@@ -434,35 +451,36 @@ export class Team {
   }
 
   #deliver(message: TeamMessage, to: string): void {
-    const { id, from, kind, content } = message;
+    const { id, from, content } = message;
     const text = `[${kindText(message)} from ${from}]\n${content}`;
     if (to === "lead") this.#wakeWith({ from: id, text });
-    else this.#seats.get(to)?.mail.put({ from: kind === "plan_response" ? planAnswer : id, text });
+    else this.#seats.get(to)?.mail.put({ from: id, text });
   }
 
-  /** What a message brings about beside its text. */
-  #heed({ from, to, kind, approve }: TeamMessage): void {
+  /** What a message brings about beside its text; `before`: it was sent before a resume. */
+  #heed({ from, to, kind, approve }: TeamMessage, before?: TeamState): void {
     const [sender, receiver] = [this.#seats.get(from), this.#seats.get(to)];
     if (kind === "shutdown_request" && receiver) {
       receiver.leaves = true;
-      if (receiver.running === undefined) this.#update(to, { state: "stopped" });
+      if (receiver.running === undefined && !before) this.#update(to, { state: "stopped" });
     }
     if (kind === "shutdown_response" && sender && approve === false) sender.leaves = false;
     if (kind === "plan_request" && sender) sender.mail.expect(planAnswer);
-    if (kind === "plan_response" && receiver && approve === true) this.#update(to, { approved: true });
+    if (kind === "plan_response") {
+      receiver?.mail.forgo(planAnswer);
+      if (receiver && approve === true && !before) this.#update(to, { approved: true });
+    }
   }
 
-  /** Gives the lead a letter: at once while it works; gathered with others when it waits. */
-  #wakeWith(letter: { readonly from: string; readonly text: string }): void {
+  /** A letter for the lead: at once while it works; gathered with others, by who schedules next, when it waits. */
+  #wakeWith(letter: Letter): void {
     const { mail } = this.#source.children;
-    if (!mail.isWaiting) return mail.put(letter);
-    this.#held.push(letter);
-    this.#gather();
+    if (mail.isWaiting) this.#held.push(letter);
+    else mail.put(letter);
   }
 
   #gather(): void {
     if (this.#held.length === 0 || this.#stopTimer !== undefined) return;
-    if (!this.#isActive()) return this.#wake();
     // The last time is for the end.
     if ((this.#state?.wakes ?? 0) >= mostWakes - 1) return;
     this.#stopTimer = this.#clock().after(gathering, () => {

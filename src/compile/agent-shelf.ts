@@ -20,7 +20,7 @@ import { type Dialect, dialectOf, type ForeignFile, foreignStem, type Translated
 import { opencodeConfigs, userConfigs } from "./opencode-config.ts";
 import { asMap, asText, itemsOf, wordsOf } from "./read/nodes.ts";
 import type { createReport } from "./report.ts";
-import type { Word } from "./shape.ts";
+import type { Word } from "./word.ts";
 
 /** One agent file with the agents it names itself. */
 export interface AgentFile {

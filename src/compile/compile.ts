@@ -1,12 +1,14 @@
 import type { Diagnostic, SourceTexts, Span } from "../model/diagnostic.ts";
 import type { Plan } from "../model/plan.ts";
 import { entry, type MapNode } from "../source/document.ts";
+import { visit as findCredentials } from "./checks/credentials.ts";
 import type { ModelProblem, RuleProblems, SkillProblems, ToolParameters } from "./checks/check.ts";
 import { checks } from "./checks/index.ts";
 import { checkCycles } from "./graph.ts";
 import { agentsOf, type LinkedWorkflow, stepsOf } from "./linked.ts";
 import { linkScope } from "./link.ts";
 import { type AgentLinks, createAgentLinks, type MemberLink } from "./link-agents.ts";
+import type { AgentFile } from "./agent-shelf.ts";
 import { type Library, load } from "./load.ts";
 import { translate, type Vocabulary } from "./dialects/index.ts";
 import { type CompileDefaults, withDefaults } from "./defaults.ts";
@@ -100,7 +102,7 @@ function link(
   report: Report,
 ): ReadonlyMap<string, LinkedWorkflow> {
   const servers: ServersAround = { configured: defaults?.servers, project: library.servers };
-  const linking: Linking = { links: createAgentLinks(report, (name) => defaults?.disabled(name)), servers, report };
+  const linking: Linking = { links: createAgentLinks({ report, disabled: (name) => defaults?.disabled(name), onFile: searched(report) }), servers, report };
   const drafts = new Map<string, Draft>();
   for (const [key, file] of library.workflows) {
     const shape = readWorkflow(file, report);
@@ -164,6 +166,14 @@ function linkWorkflow(shape: WorkflowShape, { links, servers: around, report }: 
     servers,
     workflows: new Map(),
     undoWorkflows: new Map(),
+  };
+}
+
+/** A credential in an agent's file is found wherever the agent is used. */
+function searched(report: Report): (file: AgentFile) => void {
+  return ({ document, body }) => {
+    findCredentials(document, document.root, report);
+    if (body) findCredentials(document, body, report);
   };
 }
 

@@ -1,7 +1,8 @@
 import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import type { Span } from "../model/diagnostic.ts";
-import type { MapEntry, ScalarNode, SourceDocument, SourceNode } from "../source/document.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { MapEntry, SourceDocument, SourceNode } from "../source/document.ts";
 import { readSource } from "../source/read.ts";
 import { decode } from "../source/text.ts";
 import { nodeOf } from "./dialects/draft.ts";
@@ -87,42 +88,53 @@ export function createConfigAgents({ problems, shown, keyOf, keep, translate }: 
     keep({ key: keyOf(path), shown: shown(path), bytes, at });
   }
 
-  /** The definition with the text of the file that its `prompt` names; undefined where that cannot be read. */
-  async function withPromptFile(node: SourceNode, wanted: Wanted): Promise<SourceNode | undefined> {
+  async function withPromptFile(node: SourceNode, { path, within, at }: Wanted): Promise<SourceNode | undefined> {
     const map = asMap(node);
     const prompt = asText(map?.entries.find(({ key }) => key === "prompt")?.value);
-    if (map === undefined || prompt === undefined || !prompt.value.includes("{file:")) return node;
-    const text = await filledIn(prompt, wanted);
-    if (text === undefined) return undefined;
-    const entries = map.entries.map((it): MapEntry =>
-      it.key === "prompt" ? { ...it, value: nodeOf(text, prompt.at) } : it,
-    );
-    return { kind: "map", entries, at: map.at };
-  }
-
-  async function filledIn(
-    { value, at }: ScalarNode & { readonly value: string },
-    { path, within }: Wanted,
-  ): Promise<string | undefined> {
-    let text = "";
-    let end = 0;
-    for (const match of value.matchAll(/\{file:([^{}]*)\}/g)) {
-      const file = resolve(dirname(path), (match[1] ?? "").trim());
-      const inside = isInside(file, within);
-      const bytes = inside ? await readSource(file) : undefined;
-      const read = bytes?.ok === true ? decode(bytes.value, shown(file)) : undefined;
-      if (bytes?.ok !== true || read?.ok !== true) {
-        const why =
-          bytes?.ok === false ? bytes.error.message : inside ? "it is not text" : "it lies outside of the project";
-        problems.report("FLOW1001", at, `the file \`${match[1] ?? ""}\` of this prompt cannot be read: ${why}`);
-        return undefined;
-      }
-      keepOnce(file, bytes.value, at);
-      text += value.slice(end, match.index) + read.value.trim();
-      end = match.index + match[0].length;
+    if (map === undefined || prompt === undefined) return node;
+    const filled = await filledIn(prompt.value, { folder: dirname(path), within, shown });
+    if (!filled.ok) {
+      problems.report("FLOW1001", prompt.at, filled.error);
+      return undefined;
     }
-    return text + value.slice(end);
+    for (const { file, bytes } of filled.value.files) keepOnce(file, bytes, at);
+    const value = nodeOf(filled.value.text, prompt.at);
+    const entries = map.entries.map((it): MapEntry => (it.key === "prompt" ? { ...it, value } : it));
+    return filled.value.files.length === 0 ? node : { kind: "map", entries, at: map.at };
   }
+}
+
+interface Filled {
+  readonly text: string;
+  readonly files: readonly { readonly file: string; readonly bytes: Uint8Array }[];
+}
+
+interface FillPlace {
+  readonly folder: string;
+  readonly within: string;
+  readonly shown: (path: string) => string;
+}
+
+/** A prompt with the texts of the files it names as `{file:PATH}`. */
+async function filledIn(prompt: string, { folder, within, shown }: FillPlace): Promise<Result<Filled, string>> {
+  const files: { readonly file: string; readonly bytes: Uint8Array }[] = [];
+  let text = "";
+  let end = 0;
+  for (const match of prompt.matchAll(/\{file:([^{}]*)\}/g)) {
+    const [whole, written = ""] = match;
+    const file = resolve(folder, written.trim());
+    const cannot = (why: string): Result<Filled, string> =>
+      err(`the file \`${written}\` of this prompt cannot be read: ${why}`);
+    if (!isInside(file, within)) return cannot("it lies outside of the project");
+    const bytes = await readSource(file);
+    if (!bytes.ok) return cannot(bytes.error.message);
+    const read = decode(bytes.value, shown(file));
+    if (!read.ok) return cannot("it is not text");
+    files.push({ file, bytes: bytes.value });
+    text += prompt.slice(end, match.index) + read.value.trim();
+    end = match.index + whole.length;
+  }
+  return ok({ text: text + prompt.slice(end), files });
 }
 
 interface Config {

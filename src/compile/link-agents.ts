@@ -1,5 +1,4 @@
 import { nearest } from "../model/names.ts";
-import { visit as findCredentials } from "./checks/credentials.ts";
 import type { CompileDefaults } from "./defaults.ts";
 import { type AgentFile, everyone, type NamedAgents } from "./agent-shelf.ts";
 import { readAgent } from "./read/agent.ts";
@@ -23,6 +22,13 @@ export interface AgentLink {
   readonly shape: AgentShape;
 }
 
+export interface AgentLinksOptions {
+  readonly report: Report;
+  readonly disabled: CompileDefaults["disabled"];
+  /** Told of every file, when it is read. */
+  readonly onFile: (file: AgentFile) => void;
+}
+
 /** The agents of a library: each file is read once, and every name resolved. */
 export interface AgentLinks {
   /** The agent of a step, or of its `undo`. */
@@ -34,7 +40,7 @@ export interface AgentLinks {
 }
 
 /** `disabled`: where a configuration says that nobody may use an agent of that name. */
-export function createAgentLinks(report: Report, disabled: CompileDefaults["disabled"]): AgentLinks {
+export function createAgentLinks({ report, disabled, onFile }: AgentLinksOptions): AgentLinks {
   const shapes = new Map<string, AgentShape | undefined>();
   const named = new Map<AgentShape, NamedAgents>();
 
@@ -150,8 +156,7 @@ export function createAgentLinks(report: Report, disabled: CompileDefaults["disa
       : undefined;
     shapes.set(key, shape);
     if (shape) named.set(shape, file.named);
-    findCredentials(document, document.root, report);
-    if (body) findCredentials(document, body, report);
+    onFile(file);
     return shape;
   }
 }

@@ -50,33 +50,13 @@ export function agentNamesIn(path: string): string[] {
   }
 }
 
-const [quote, backslash, slash, asterisk, newline, tab, space] = [0x22, 0x5c, 0x2f, 0x2a, 0x0a, 0x09, 0x20];
+/** A text, a comment or a tab; each ends somewhere, so that every byte is looked at once. */
+const tokens = /"(?:[^"\\]|\\[^]?)*(?:"|$)|\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)|\t/g;
 
 /** JSON is YAML but for tabs and comments: blanks take their place, so that everything stays where it is. */
 function withoutComments(bytes: Uint8Array): Uint8Array {
-  const plain = Uint8Array.from(bytes);
-  let inside: "text" | "line" | "block" | undefined;
-  for (let at = 0; at < plain.length; at++) {
-    const [byte, next] = [plain[at], plain[at + 1]];
-    if (inside === "text") {
-      if (byte === backslash) at++;
-      else if (byte === quote) inside = undefined;
-    } else if (inside === undefined) {
-      if (byte === quote) inside = "text";
-      else if (byte === tab) plain[at] = space;
-      else if (byte === slash && (next === slash || next === asterisk)) {
-        inside = next === slash ? "line" : "block";
-        plain.fill(space, at, at + 2);
-        at++;
-      }
-    } else if (byte === newline) {
-      if (inside === "line") inside = undefined;
-    } else {
-      plain[at] = space;
-      if (inside !== "block" || byte !== asterisk || next !== slash) continue;
-      plain[++at] = space;
-      inside = undefined;
-    }
-  }
-  return plain;
+  const plain = Buffer.from(bytes)
+    .toString("latin1")
+    .replace(tokens, (token) => (token.startsWith('"') ? token : token.replaceAll(/[^\n]/g, " ")));
+  return Buffer.from(plain, "latin1");
 }

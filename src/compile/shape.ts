@@ -6,6 +6,9 @@ import type { MapNode } from "../source/document.ts";
 import type { Translated } from "./dialects/index.ts";
 import type { WorkflowFile } from "./load.ts";
 import type { ServerShape } from "./server-shape.ts";
+import type { Word } from "./word.ts";
+
+export type { Word } from "./word.ts";
 
 /** A workflow file as read: every value typed and located, nothing linked yet. */
 export interface WorkflowShape {
@@ -109,11 +112,6 @@ export interface MemberShape {
   readonly terms: Omit<Member, "name" | "key">;
 }
 
-/** A word of the file with its place. */
-export interface Word {
-  readonly text: string;
-  readonly at: Span;
-}
 export interface NamedAt extends Named<Template> {
   readonly at: Span;
 }

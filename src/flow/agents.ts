@@ -1,9 +1,10 @@
-import { relative } from "node:path";
-import { agentFiles, userAgentFiles } from "../compile/agent-files.ts";
+import { join, relative } from "node:path";
+import { agentFiles, builtInAgents, userAgentFiles } from "../compile/agent-files.ts";
 import { dialectOf } from "../compile/dialects/index.ts";
 import { booleanOf } from "../compile/read/nodes.ts";
 import { workspaceOf } from "../runlog/runs.ts";
 import { entry } from "../source/document.ts";
+import { builtInAgentsFolder } from "./built-in-agents.ts";
 import { check } from "./check.ts";
 import { homeOf } from "./config-files.ts";
 import { sourceOf } from "./permit.ts";
@@ -16,7 +17,7 @@ export interface AgentsRequest {
 /** One agent file. */
 export interface AgentRow {
   readonly name: string;
-  /** Relative to the working directory. */
+  /** Relative to the working directory, or from `~`. */
   readonly file: string;
   /** The program it was written for. */
   readonly dialect: "flow" | "claude" | "opencode" | "gemini";
@@ -37,8 +38,11 @@ export interface AgentList {
 /** The agents a workflow in `cwd` can name, each under the file that wins. */
 export async function listAgents({ cwd = process.cwd(), env = process.env }: AgentsRequest): Promise<AgentList> {
   const rows = new Map<string, AgentRow>();
-  const found = [...agentFiles(cwd, workspaceOf(cwd)), ...userAgentFiles(homeOf(env))];
-  for (const { name, path } of found) {
+  const home = homeOf(env);
+  // One of flow's own goes before a user's of the same name.
+  const builtIn = new Set(builtInAgents(builtInAgentsFolder()));
+  const users = userAgentFiles(home).filter(({ name }) => !builtIn.has(name));
+  for (const { name, path } of [...agentFiles(cwd, workspaceOf(cwd)), ...users]) {
     if (rows.has(name)) continue;
     const { agents, diagnostics } = await check({ ...sourceOf(name), cwd, env });
     const shape = agents?.()[0];
@@ -48,7 +52,7 @@ export async function listAgents({ cwd = process.cwd(), env = process.env }: Age
     const others = diagnostics.filter(({ code }) => code !== "FLOW6004" && code !== "FLOW9001");
     rows.set(name, {
       name,
-      file: relative(cwd, path).replaceAll("\\", "/"),
+      file: shownFile(path, { cwd, home }),
       dialect: dialectOf(path.replaceAll("\\", "/")) ?? "flow",
       description: shape?.agent.description ?? null,
       mode: shape?.agent.mode ?? null,
@@ -59,4 +63,10 @@ export async function listAgents({ cwd = process.cwd(), env = process.env }: Age
     });
   }
   return { agents: [...rows.values()] };
+}
+
+function shownFile(path: string, { cwd, home }: { readonly cwd: string; readonly home: string | undefined }): string {
+  const short = relative(cwd, path);
+  const fromHome = home === undefined || !short.startsWith("..") ? ".." : relative(home, path);
+  return (fromHome.startsWith("..") ? short : join("~", fromHome)).replaceAll("\\", "/");
 }

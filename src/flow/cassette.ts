@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { askedAs } from "../model/ids.ts";
 import type { LogLine } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
 import type { ModelRequest } from "../model/ports.ts";
@@ -34,6 +35,8 @@ export function locateLog(name: string, place: RunsPlace): Result<string, string
 
 /** One agent run as the log tells it. */
 interface Told {
+  /** What it asks as: the path of its step, and behind it its name where another agent spawned it. */
+  readonly place: string;
   readonly tools: readonly string[];
   messages: Message[];
   /** False once the conversation was made shorter: what is sent then is not in the log. */
@@ -53,7 +56,8 @@ function takesOf(line: LogLine, told: Map<string, Told>): Take[] {
     case "agent.started": {
       const before = told.get(line.continues ?? "");
       const messages = [...(before?.messages ?? [])];
-      told.set(line.agent, { tools: line.tools, messages, isWhole: before?.isWhole ?? true, asked: undefined });
+      const place = askedAs(line);
+      told.set(line.agent, { place, tools: line.tools, messages, isWhole: before?.isWhole ?? true, asked: undefined });
       return [];
     }
     case "turn.started":
@@ -87,23 +91,23 @@ function takesOf(line: LogLine, told: Map<string, Told>): Take[] {
 }
 
 function takeOf(
-  { step, turn }: { readonly step: string; readonly turn: number },
+  { turn }: { readonly turn: number },
   agent: Told | undefined,
   answer: Take["answer"],
 ): Take[] {
   if (agent?.asked === undefined) return [];
-  const { asked, tools, messages, isWhole } = agent;
-  return [{ step, turn, ...asked, tools, ...(isWhole && { sent: [...messages] }), answer }];
+  const { place, asked, tools, messages, isWhole } = agent;
+  return [{ step: place, turn, ...asked, tools, ...(isWhole && { sent: [...messages] }), answer }];
 }
 
 /** The agent that summarises sends no events of its own: its reply stands, behind a heading, in what it was for. */
-function summaryTake(line: Extract<LogLine, { how: "summarised" }>, { asked }: Told): Take {
+function summaryTake(line: Extract<LogLine, { how: "summarised" }>, { place, asked }: Told): Take {
   const [first] = line.message.blocks;
   const text = first?.type === "text" ? first.text.slice(first.text.indexOf("\n") + 1) : "";
   const message: Message = { role: "assistant", blocks: [{ type: "text", text }] };
-  const { step, turn, request, usage } = line;
+  const { turn, request, usage } = line;
   const answer = { type: "reply", message, stop: "end", usage } as const;
-  return { step: `${step}/compact`, turn, model: asked?.model ?? "", request, tools: [], answer };
+  return { step: `${place}/compact`, turn, model: asked?.model ?? "", request, tools: [], answer };
 }
 
 type Kind = Extract<Take["answer"], { type: "failed" }>["failure"]["kind"];

@@ -49,7 +49,7 @@ export function userFolder(env: ConfigPlace["env"]): string | undefined {
 }
 
 /** Where programs keep what a user has configured. */
-export function configFolder(env: ConfigPlace["env"]): string | undefined {
+function configFolder(env: ConfigPlace["env"]): string | undefined {
   const written = env["XDG_CONFIG_HOME"] ?? "";
   const home = homeOf(env);
   if (path.isAbsolute(written)) return written;

@@ -8,6 +8,7 @@ import { readServers } from "../compile/read/servers.ts";
 import { createReport, type Report } from "../compile/report.ts";
 import type { ServerShape } from "../compile/server-shape.ts";
 import { checkConfig } from "../jsonschema/check-config.ts";
+import type { SchemaIssue } from "../jsonschema/issue.ts";
 import type { Diagnostic, SourceTexts, Span } from "../model/diagnostic.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { addressProblem } from "../providers/catalog.ts";
@@ -43,26 +44,34 @@ export async function readOne(source: ConfigSource): Promise<Result<ReadConfig, 
   const issues = checkConfig(toJson(root));
   reportIssues(root, issues, problems.report);
   readLimits(entry(root, "limits")?.value, problems.report);
+  reportNames(root, issues, problems.report);
+  await reportRules(root, problems.report);
+  reportProviders(root, problems.report);
+  const servers = serversOf(document.value, root, { source, report: problems.report });
+  const diagnostics = problems.sorted().filter(({ severity }) => severity === "error");
+  return diagnostics.length > 0 ? err({ diagnostics, sources }) : ok({ root, servers });
+}
+
+/** Names of servers are judged where they are read. */
+function reportNames(root: MapNode, issues: readonly SchemaIssue[], report: Report): void {
   for (const { problem, path: at } of issues) {
     if (problem.kind !== "name" || at[0] === "mcp") continue;
     const what =
       at[0] === "models" ? "a model is named `provider/name`" : "a provider is named in small letters, digits and `-`";
-    problems.report("FLOW3001", nodeAt(root, [...at, problem.key])?.keyAt ?? root.at, what);
+    report("FLOW3001", nodeAt(root, [...at, problem.key])?.keyAt ?? root.at, what);
   }
-  await reportRules(root, problems.report);
-  for (const { value } of nodesOf(entry(root, "providers")?.value)) {
-    const address = asMap(value) && entry(asMap(value) ?? root, "base-url")?.value;
+}
+
+function reportProviders(root: MapNode, report: Report): void {
+  for (const { key, keyAt, value } of nodesOf(entry(root, "providers")?.value)) {
+    const map = asMap(value);
+    const address = map && entry(map, "base-url")?.value;
     const unusable = address && addressProblem(textOf(address) ?? "http://x");
-    if (address && unusable !== undefined) problems.report("FLOW3001", address.at, `\`base-url\` ${unusable}`);
+    if (address && unusable !== undefined) report("FLOW3001", address.at, `\`base-url\` ${unusable}`);
+    if (key === "scripted") report("FLOW3001", keyAt, `the provider \`scripted\` stands for files: ${ofScripts}`);
   }
-  for (const { key, keyAt } of nodesOf(entry(root, "providers")?.value))
-    if (key === "scripted")
-      problems.report("FLOW3001", keyAt, `the provider \`scripted\` stands for files: ${ofScripts}`);
   for (const { key, keyAt } of nodesOf(entry(root, "models")?.value))
-    if (key.startsWith("scripted/")) problems.report("FLOW3001", keyAt, `\`${key}\` is a file: ${ofScripts}`);
-  const servers = serversOf(document.value, root, { source, report: problems.report });
-  const diagnostics = problems.sorted().filter(({ severity }) => severity === "error");
-  return diagnostics.length > 0 ? err({ diagnostics, sources }) : ok({ root, servers });
+    if (key.startsWith("scripted/")) report("FLOW3001", keyAt, `\`${key}\` is a file: ${ofScripts}`);
 }
 
 /** Servers as a workflow would define them, but that a configuration has neither inputs nor variables. */

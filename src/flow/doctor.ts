@@ -6,7 +6,10 @@ import { builtInCatalog } from "../providers/catalog.ts";
 import type { Endpoint } from "../providers/endpoints.ts";
 import { gitCommit } from "../runlog/commit.ts";
 import { workspaceOf } from "../runlog/runs.ts";
+import { programPath } from "../tools/ripgrep.ts";
 import { type Config, emptyConfig, readConfig } from "./config.ts";
+import { managedFiles, managedOf } from "./managed.ts";
+import { createSandboxes } from "./sandboxes.ts";
 import { version } from "./version.ts";
 
 /** What flow finds where it stands. No value of a key is in it. */
@@ -20,6 +23,12 @@ export interface Health {
     readonly files: readonly string[];
     readonly problems: readonly Diagnostic[];
   };
+  /** The files that restrict what runs may do here. */
+  readonly managed: readonly string[];
+  /** Whether agents' commands can be put into a sandbox. */
+  readonly sandbox: boolean;
+  /** Whether `Grep` and `Glob` have their program. */
+  readonly search: boolean;
   readonly providers: readonly ProviderHealth[];
   /** The MCP servers that every workflow knows, each of which was started. */
   readonly servers: readonly ServerHealth[];
@@ -64,13 +73,18 @@ export async function examine({ cwd, env, patience = defaultPatience }: DoctorOp
   const place = { cwd, workspace, env };
   const read = await readConfig(place);
   const config: Config = read.ok ? read.value : emptyConfig;
+  const managed = await managedOf(place);
+  const problems = [read, managed].flatMap((it) => (it.ok ? [] : [it.error]));
   return {
     flow: version,
     node: { version: process.versions.node, ok: isNewEnough(process.versions.node) },
     workspace,
     git: { commit: gitCommit(workspace) },
-    config: { files: config.files, problems: !read.ok ? read.error.diagnostics : [] },
-    sources: read?.ok === false ? read.error.sources : new Map(),
+    config: { files: config.files, problems: problems.flatMap(({ diagnostics }) => diagnostics) },
+    sources: new Map(problems.flatMap(({ sources }) => [...sources])),
+    managed: managedFiles(place).map(({ shown }) => shown),
+    sandbox: createSandboxes({ env }).commands(workspace, false) !== undefined,
+    search: (await programPath()) !== undefined,
     providers: await Promise.all(
       Object.entries(config.catalog.providers).map(([name, endpoint]) =>
         providerHealth({ name, endpoint, env, patience }),

@@ -4,7 +4,7 @@ import { exitCodes } from "../model/outcome.ts";
 import type { Plan } from "../model/plan.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { withoutRepository } from "../process/git.ts";
-import { firstIsolated, groundProblem } from "./isolated.ts";
+import { groundProblem, wantsWorktrees } from "./isolated.ts";
 import { managedIn } from "./managed.ts";
 import { openModels } from "./open-models.ts";
 import { repliesProblem } from "./replies.ts";
@@ -40,7 +40,7 @@ export async function equip(
   if (early) return early;
   const given = request.env ?? process.env;
   // A worktree is not the repository that a git hook, for example, names.
-  const env = firstIsolated(plan) === undefined ? given : withoutRepository(given);
+  const env = wantsWorktrees(plan) ? withoutRepository(given) : given;
   const secrets = readSecrets(plan, env);
   if ("kind" in secrets) return secrets;
   const asksNobody = Object.keys(plan.agents).length === 0;
@@ -59,8 +59,11 @@ export async function equip(
   if (!config.ok) return unavailable(config.error);
   const managed = await managedIn({ ...place, env });
   if (!managed.ok) return unavailable(managed.error);
-  const { createSandboxes } = await import("./sandboxes.ts");
-  const sandboxes = createSandboxes({ env, managed: managed.value, config: config.value });
+  let made: Promise<Sandboxes> | undefined;
+  const sandboxes = (): Promise<Sandboxes> =>
+    (made ??= import("./sandboxes.ts").then(({ createSandboxes }) =>
+      createSandboxes({ env, managed: managed.value, config: config.value }),
+    ));
   const permissions = await rightsFor(request, { plan, ...place, env, sandboxes });
   if (!permissions.ok) return permissions.error;
   const never = new AbortController().signal;
@@ -99,7 +102,7 @@ interface RightsSource {
   readonly cwd: string;
   readonly workspace: string;
   readonly env: RunRequest["env"] & object;
-  readonly sandboxes: Sandboxes;
+  readonly sandboxes: () => Promise<Sandboxes>;
 }
 
 /** The rights of a run's agents, where it has any or a managed file speaks of all that runs. */
@@ -113,9 +116,10 @@ async function rightsFor(
   const rules = wishes.value.managed?.rules ?? [];
   if (Object.keys(plan.agents).length === 0 && rules.length === 0 && allow.length === 0) return ok(undefined);
   const [{ createRights }, { missingSandbox }] = await Promise.all([import("./rights.ts"), import("./sandboxes.ts")]);
-  const missing = missingSandbox(sandboxes, wishes.value, { plan, workspace });
+  const made = await sandboxes();
+  const missing = missingSandbox(made, wishes.value, { plan, workspace });
   if (missing !== undefined) return err(unavailable(missing));
-  const rights = createRights({ plan, workspace, asker, sandboxes, ...wishes.value });
+  const rights = createRights({ plan, workspace, asker, sandboxes: made, ...wishes.value });
   return rights.ok ? rights : err(usage(rights.error));
 }
 

@@ -1,3 +1,4 @@
+import type { AgentHouse } from "../agent/house.ts";
 import { dirname, join } from "node:path";
 import { isJsonObject, own, type Json } from "../model/json.ts";
 import type { Plan, Step, StepKind } from "../model/plan.ts";
@@ -8,13 +9,13 @@ import { checkValue } from "./check-value.ts";
 import { systemClock } from "./clock.ts";
 import type { Hands } from "./hands.ts";
 import { createHookDesk, type HookDesk } from "./hooks.ts";
-import { isolated } from "./isolated.ts";
+import { isolated, memberIsolation } from "./isolated.ts";
 import type { Instructions } from "./instructions.ts";
 import type { Skills } from "./skills.ts";
 import { withinManaged } from "./managed-steps.ts";
 import { byteFilter, masked, maskedRequest } from "./masking.ts";
 import type { Before, StartOptions } from "./run-options.ts";
-import { agentSteps } from "./model-fit.ts";
+import { agentSteps } from "./asking.ts";
 import type { Servers } from "./servers.ts";
 import type { Site } from "./site.ts";
 import { userName } from "./user-name.ts";
@@ -53,7 +54,9 @@ export function createExecute(source: ExecuteSource): Executing {
   let loadingServers: Promise<Servers> | undefined;
   const serve: Servers["serve"] = async (attempt, names) => {
     if (!("mcp" in attempt.step.body)) return ok({ tools: [], close: () => Promise.resolve() });
-    loadingServers ??= import("./servers.ts").then(({ createServers }) => createServers(source));
+    loadingServers ??= Promise.all([import("./servers.ts"), options.sandboxes()]).then(([{ createServers }, sandboxes]) =>
+      createServers({ ...source, sandboxes }),
+    );
     return (await loadingServers).serve(attempt, names);
   };
   const steps = createSteps({
@@ -119,13 +122,16 @@ interface AgentRooms {
 
 async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: AgentRooms): Promise<Execute> {
   const { options, log, emit, before, spending, instructions } = source;
-  const [{ createAgentExecute }, { extrasOf }, { named }] = await Promise.all([
+  const [{ createAgentExecute }, { Crowd }, { extrasOf }, { named }] = await Promise.all([
     import("../agent/execute.ts"),
+    import("../agent/crowd.ts"),
     import("./extras.ts"),
     hands(),
   ]);
   const { models, plan, workspace, permissions } = options;
-  return createAgentExecute({
+  const crowd = new Crowd(before?.agents.spawned);
+  options.watch?.agents((agent, how) => crowd.cancel(agent, how));
+  const house: AgentHouse = {
     agents: plan.agents,
     client: async (model, step) =>
       models?.client(model, step) ?? err({ kind: "internal", message: "the run was started without models" }),
@@ -139,6 +145,7 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: Age
     models: modelsOf(plan),
     pieces: options.logDeltas,
     spent: (agent) => spending.ofAgent(agent),
+    isolate: memberIsolation(source),
     check: async (script, attempt) => run(asRun(script, attempt)),
     instructions: instructions.of,
     extras: extrasOf(source),
@@ -150,7 +157,8 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: Age
       const kept = log.keep(text);
       return kept.ok ? kept.value : "(it could not be kept)";
     },
-  });
+  };
+  return createAgentExecute(house, crowd);
 }
 
 /** Every model that somebody wrote down in the plan, by its id. */

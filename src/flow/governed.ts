@@ -5,7 +5,7 @@ import { err, ok, type Result } from "../model/result.ts";
 import { covers, symbolsOf, wildcardsOf } from "../permissions/pattern.ts";
 import { builtInCatalog, type Catalog, parseModel } from "../providers/catalog.ts";
 import { type AllowList, lowest, type Managed } from "./managed-read.ts";
-import { agentSteps } from "./model-fit.ts";
+import { agentSteps } from "./asking.ts";
 import { serversOfPlan } from "./plan-servers.ts";
 
 /** What a managed file is held against. */
@@ -105,12 +105,16 @@ function bounded(plan: Plan, { turns, depth, children, ...ofRun }: Limits): Plan
   return { ...plan, workflows: Object.fromEntries(workflows), agents: Object.fromEntries(agents) };
 }
 
-/** A step's own word on its agent's depth goes before the agent's. */
-function boundedScope(scope: Scope, { depth = Infinity }: Limits): Scope {
+/** A step's own word on its agent's depth and children goes before the agent's. */
+function boundedScope(scope: Scope, most: Limits): Scope {
+  const { depth = Infinity, children = Infinity } = most;
   const steps = scope.steps.map((step): Step => {
-    const limits = step.limits.depth === undefined ? step.limits : lowest(step.limits, { depth });
+    const limits = lowest(step.limits, {
+      ...(step.limits.depth !== undefined && { depth }),
+      ...(step.limits.children !== undefined && { children }),
+    });
     if (step.scope === undefined || !("inline" in step.scope)) return { ...step, limits };
-    return { ...step, limits, scope: { inline: boundedScope(step.scope.inline, { depth }) } };
+    return { ...step, limits, scope: { inline: boundedScope(step.scope.inline, most) } };
   });
   return { ...scope, steps };
 }

@@ -23,6 +23,8 @@ interface AgentPlace {
   readonly step: string;
   readonly agent: string;
   readonly workspace?: string;
+  /** Of a sub-agent: who spawned it. */
+  readonly parent?: Agent;
 }
 
 /** Who is told of what happens in one step of a run. */
@@ -48,8 +50,10 @@ export function createHookDesk(source: HookSource): HookDesk {
     };
   };
   return {
-    ofAgent(definition, { step, agent, workspace }) {
-      return hooksOf([...common, ...ownHooks(definition)], { step, agent, workspace });
+    ofAgent(definition, { step, agent, workspace, parent }) {
+      const own = ownHooks(definition);
+      const heard = parent === undefined ? own : [...ownHooks(parent).filter(isAboutChildren), ...own.map(asChild)];
+      return hooksOf([...common, ...heard], { step, agent, workspace });
     },
     around: (execute) => (isHeard(common) || agentsHear(source) ? guarded(execute, source, hooksOf, common) : execute),
   };
@@ -61,6 +65,15 @@ interface Told {
   readonly workspace: string | undefined;
 }
 type HooksOf = (hooks: readonly Hook[], told: Told) => Hooks | undefined;
+
+function isAboutChildren({ event }: Hook): boolean {
+  return event === "SubagentStart" || event === "SubagentStop";
+}
+
+/** What a sub-agent's own file wants at its end counts as the end of a sub-agent. */
+function asChild(hook: Hook): Hook {
+  return hook.event === "Stop" ? { ...hook, event: "SubagentStop" } : hook;
+}
 
 function isHeard(hooks: readonly Hook[]): boolean {
   return hooks.some(({ event }) => event === "StepStart" || event === "StepEnd");

@@ -1,7 +1,9 @@
+import type { AgentHouse, Brought } from "../agent/house.ts";
 import { isJsonObject, type Json } from "../model/json.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
-import type { Plan, Scope, Step } from "../model/plan.ts";
+import type { Agent, Plan, Scope, Step } from "../model/plan.ts";
 import type { Attempt, Execute } from "../model/ports.ts";
+import { ok } from "../model/result.ts";
 import type { Order } from "../worktree/turns.ts";
 import type { Closed } from "./worktree-closed.ts";
 import type { Worktrees } from "./worktrees.ts";
@@ -54,6 +56,35 @@ async function runIsolated(execute: Execute, attempt: Attempt, { all, order, sho
   return withPatch(result, await close({ apply: true, result: gave, outputs, wait }), shown);
 }
 
+/** Worktrees for the members of teams. */
+export function memberIsolation({ options, worktrees }: MemberSource): NonNullable<AgentHouse["isolate"]> {
+  const { plan, workspace } = options;
+  const shown: Shown = (path) => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
+  return async ({ step, owner, order, into, goesOn, signal }) => {
+    const all = await worktrees();
+    const finished = goesOn ? all.finished(owner) : undefined;
+    if (finished) return ok({ folder: undefined, close: () => Promise.resolve(brought(finished.closed, shown)) });
+    const place = { step, agentRun: owner, order: [...orderOf(plan, step), order] };
+    const opened = await all.open({ ...place, goesOn, signal, ...(into !== undefined && { into }) });
+    if (!opened.ok) return opened;
+    const { folder, close } = opened.value;
+    return ok({ folder, close: async (end) => brought(await close(end), shown) });
+  };
+}
+
+interface MemberSource {
+  readonly options: { readonly plan: Plan; readonly workspace: string };
+  readonly worktrees: () => Promise<Worktrees>;
+}
+
+function brought(closed: Closed, shown: Shown): Brought {
+  const { status, files, patch } = closed;
+  if (status === "applied") return { note: `Changed files: ${files.slice(0, 20).join(", ")}${files.length > 20 ? ", …" : ""}` };
+  if (status === "empty") return {};
+  if (status === "kept") return patch === undefined ? {} : { note: `Its changes were not taken over; they are kept in ${shown(patch)}` };
+  return { problem: conflictOf(closed, shown).message };
+}
+
 /** A cancel may have come before it was its turn: then it has not succeeded, whatever it did. */
 function withPatch(result: StepResult, closed: Closed, shown: Shown): StepResult {
   const { patch = null, files, status } = closed;
@@ -77,12 +108,12 @@ function withPlace(error: Failure, { patch }: Closed, shown: Shown): Failure {
   return patch === undefined ? error : { ...error, message: `${error.message} (its changes are kept in ${shown(patch)})` };
 }
 
-function conflictOf({ status, patch = "", conflicts = [], reason = "" }: Closed, shown: Shown): Failure {
-  if (status === "lost") return { kind: "conflict", message: `its changes are lost: ${reason}` };
+function conflictOf({ status, patch = "", conflicts = [], why = "" }: Closed, shown: Shown): Failure {
+  if (status === "lost") return { kind: "conflict", message: `its changes are lost: ${why}` };
   const more = conflicts.length > 3 ? ` and ${conflicts.length - 3} more` : "";
   const where = conflicts.length === 0 ? "" : `${conflicts.slice(0, 3).join(", ")}${more}: `;
   const kept = `nothing of it was applied, and it is kept in ${shown(patch)}`;
-  return { kind: "conflict", message: `${where}${reason}; ${kept}. \`flow resume\` runs it again on what is there now` };
+  return { kind: "conflict", message: `${where}${why}; ${kept}. \`flow resume\` runs it again on what is there now` };
 }
 
 /** The places of a path's steps in their scopes, each with its item and iteration. */
@@ -108,11 +139,24 @@ interface Ground {
 /** Why there can be no worktrees where a plan wants some; undefined for all others, which start no process for it. */
 export async function groundProblem(plan: Plan, ground: Ground): Promise<string | undefined> {
   const step = firstIsolated(plan);
-  return step && (await import("./worktree-start.ts")).worktreeProblem(step, ground);
+  const lead = isolatingLead(plan);
+  if (step === undefined && lead === undefined) return undefined;
+  const about = step
+    ? `step \`${step.id}\` has \`isolation: worktree\``
+    : `the team of agent \`${lead?.name ?? ""}\` has members with \`isolation: worktree\``;
+  return (await import("./worktree-start.ts")).worktreeProblem(about, ground);
 }
 
-/** A step that works in a worktree of its own, if the plan has one. */
-export function firstIsolated(plan: Plan): Step | undefined {
+export function wantsWorktrees(plan: Plan): boolean {
+  return firstIsolated(plan) !== undefined || isolatingLead(plan) !== undefined;
+}
+
+function isolatingLead(plan: Plan): Agent | undefined {
+  return Object.values(plan.agents).find(({ team }) => team?.members.some((it) => it.isolation !== undefined));
+}
+
+/** A step that works in a worktree of its own, or whose team does, if the plan has one. */
+function firstIsolated(plan: Plan): Step | undefined {
   for (const { scope } of Object.values(plan.workflows)) {
     const found = inScope(scope);
     if (found !== undefined) return found;
@@ -124,7 +168,8 @@ function inScope({ steps }: Scope): Step | undefined {
   for (const step of steps) {
     const { scope } = step;
     const inner = scope && "inline" in scope ? inScope(scope.inline) : undefined;
-    if (step.isolation !== undefined || inner !== undefined) return inner ?? step;
+    const leads = step.body.kind === "agent" && step.body.team?.members.some((it) => it.isolation !== undefined);
+    if (step.isolation !== undefined || leads === true || inner !== undefined) return inner ?? step;
   }
   return undefined;
 }

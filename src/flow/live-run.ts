@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { LogLine } from "../model/event.ts";
-import type { Conditions, LogWatch, Watched } from "./requests.ts";
+import type { CancelAgent, Conditions, LogWatch, Watched } from "./requests.ts";
 
 /**
  * A run that has begun: the promise of how it ends, and its events. Each `for await` reads the log from the first event
@@ -10,6 +10,11 @@ import type { Conditions, LogWatch, Watched } from "./requests.ts";
 export interface Run<Ended> extends Promise<Ended>, AsyncIterable<LogLine> {
   /** Cancels it: what runs is ended, `undo` and `always()` steps run. The second call ends everything at once. */
   cancel(): void;
+  /**
+   * Cancels one agent run of it by its id (`agent` in the events), with all that it spawned; with `children: false` alone:
+   * what it spawned goes on, and reports to whoever spawned it. False when none of that id is under way.
+   */
+  cancelAgent(agent: string, how?: { readonly children?: boolean }): boolean;
 }
 
 /** Begins at once; `begin` gets the request with what joins it to the {@link Run}. */
@@ -33,6 +38,8 @@ export function startLive<Request extends Conditions, Ended>(
   };
   return Object.assign(ended, {
     cancel: () => (cancel.signal.aborted ? kill : cancel).abort("SIGINT"),
+    cancelAgent: (agent: string, { children = true }: { readonly children?: boolean } = {}) =>
+      trail.cancelAgent(agent, { children }),
     [Symbol.asyncIterator]: () => {
       // The loop itself throws what the promise rejects with.
       ended.catch(() => undefined);
@@ -43,6 +50,7 @@ export function startLive<Request extends Conditions, Ended>(
 
 /** Where a log is, and how far it has come. */
 class Trail implements LogWatch {
+  #cancelAgent: CancelAgent = () => false;
   #log: Parameters<LogWatch["opened"]>[0] | undefined;
   #hasEnded = false;
   /** Counts what happened to the log. */
@@ -52,6 +60,14 @@ class Trail implements LogWatch {
   opened(log: Parameters<LogWatch["opened"]>[0]): void {
     this.#log = log;
     this.grew();
+  }
+
+  agents(cancel: CancelAgent): void {
+    this.#cancelAgent = cancel;
+  }
+
+  cancelAgent(...what: Parameters<CancelAgent>): boolean {
+    return this.#cancelAgent(...what);
   }
 
   grew(): void {

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Managed } from "./managed-read.ts";
+import type { Managed, ManagedFile } from "./managed-read.ts";
 import type { ConfigPlace } from "./config-files.ts";
 import type { ConfigProblem } from "./config-read.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -16,13 +16,18 @@ export async function managedOf({
   cwd,
   env,
 }: Pick<ConfigPlace, "cwd" | "env">): Promise<Result<Managed | undefined, ConfigProblem>> {
+  const files = managedFiles({ cwd, env });
+  if (files.length === 0) return ok(undefined);
+  return (await import("./managed-read.ts")).readManaged(files);
+}
+
+/** The files that restrict here, whether they can be read or not. */
+export function managedFiles({ cwd, env }: Pick<ConfigPlace, "cwd" | "env">): readonly ManagedFile[] {
   const named = env["FLOW_MANAGED"] ?? "";
-  const files = [
+  return [
     ...(isThere(place) ? [{ path: place, shown: place }] : []),
     ...(named === "" ? [] : [{ path: resolve(cwd, named), shown: named }]),
   ];
-  if (files.length === 0) return ok(undefined);
-  return (await import("./managed-read.ts")).readManaged(files);
 }
 
 /** As {@link managedOf}; the error is its first problem with its place, in one line. */

@@ -156,7 +156,7 @@ async function withFound<T>(
   const { servers: wanted } = request;
   const missing = wanted?.find((name) => !found.value.some((server) => server.name === name));
   if (missing !== undefined) {
-    const where = request.file ?? projectServersFile;
+    const where = request.file ?? `a configuration or in ${projectServersFile}`;
     const known = found.value.map(({ name }) => `\`${name}\``).join(", ") || "none";
     return err({ kind: "usage", message: `there is no server \`${missing}\` in ${where}; there are ${known}` });
   }
@@ -168,15 +168,15 @@ async function withFound<T>(
     .map((server): Sandboxed => {
       const wish = sandboxes.value.wishOfServer(server.definition, undefined);
       const spec = server.spec.ok ? insideSandbox(server.spec.value, { ...around, wish }) : server.spec;
-      const hint = spec.ok ? sandboxHint(spec.value, sandboxes.value) : undefined;
-      return { ...server, spec, ...(hint !== undefined && { hint }) };
+      const hint = (why: string): string | undefined => spec.ok ? sandboxHint(spec.value, why, sandboxes.value) : undefined;
+      return { ...server, spec, hint };
     });
   return withPool({ ...request, sandboxes: sandboxes.value }, (pool) => work(chosen, pool, pins.value));
 }
 
 interface Sandboxed extends Found {
   /** What to know when it cannot be used. */
-  readonly hint?: string;
+  readonly hint: (why: string) => string | undefined;
 }
 
 /** As a run would have them. */
@@ -231,7 +231,9 @@ interface Opening {
 async function open({ spec, hint }: Sandboxed, { pool, request }: Opening): Promise<Result<Connection, string>> {
   if (!spec.ok) return spec;
   const connected = await pool.own(spec.value, quiet(request));
-  return connected.ok || hint === undefined ? connected : err(`${connected.error}\n${hint}`);
+  if (connected.ok) return connected;
+  const more = hint(connected.error);
+  return more === undefined ? connected : err(`${connected.error}\n${more}`);
 }
 
 async function reportOf(

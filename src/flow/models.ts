@@ -15,7 +15,8 @@ import type { ServerOptions } from "../providers/server.ts";
 import { readSource } from "../source/read.ts";
 import { forbiddenModel } from "./governed.ts";
 import type { Managed } from "./managed-read.ts";
-import { agentSteps, misfits } from "./model-fit.ts";
+import { type Asking, askingOf } from "./asking.ts";
+import { misfits } from "./model-fit.ts";
 import type { FactsOf } from "./prices.ts";
 import { workflowsOf } from "./workflows-of.ts";
 
@@ -78,8 +79,8 @@ export function createModels(options: ModelsOptions): Models {
     async prepare() {
       const unfit = await misfits(options.plan, facts);
       if (unfit.length > 0) return { kind: "invalid", diagnostics: unfit, sources: new Map() };
-      for (const { step, workflow } of agentSteps(options.plan)) {
-        const problem = await prepareStep(step, options.script !== undefined, (model) => open(model, workflow));
+      for (const { workflow, ...asking } of askingOf(options.plan)) {
+        const problem = await prepareAgent(asking, options.script !== undefined, (model) => open(model, workflow));
         if (problem !== undefined) return problem;
       }
       return undefined;
@@ -107,9 +108,11 @@ function forbidden(model: Json | undefined, { script, cassette, managed, catalog
 type Open = (model: Json | undefined) => Promise<Result<ModelClient, OpenProblem>>;
 
 /** Models that are expressions are known only when their step runs. */
-async function prepareStep(step: Step, isScripted: boolean, open: Open): Promise<ModelProblem | undefined> {
-  if (step.body.kind !== "agent") return undefined;
-  const { models } = step.body;
+async function prepareAgent(
+  { step, models }: Pick<Asking, "step" | "models">,
+  isScripted: boolean,
+  open: Open,
+): Promise<ModelProblem | undefined> {
   if (models.length === 0 || isScripted) return problemOf(await open(undefined), step);
   let first: ModelProblem | undefined;
   let canAsk = false;

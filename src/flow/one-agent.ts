@@ -88,17 +88,15 @@ function promptName(inputs: readonly Input[]): string {
 /** Why an agent cannot be run with what was given. */
 function misfit({ agent }: AgentShape, { prompt, inputs = {}, inputTexts = [] }: AgentRequest): string | undefined {
   const { name, inputs: declared } = agent;
-  const [first] = [...inputTexts.map((input) => input.name), ...Object.keys(inputs)];
-  if (first !== undefined && declared.length === 0)
-    return `agent \`${name}\` takes no inputs, and \`${first}\` was given; say in the prompt what it is to know`;
-  if (prompt === undefined)
-    return agent.prompt === undefined
-      ? `agent \`${name}\` has no prompt of its own: say what it is to do, as in \`flow agent ${name} "…"\``
-      : undefined;
-  const needed = declared.find((input) => input.default === undefined);
-  if (agent.prompt === undefined || (first === undefined && needed === undefined)) return undefined;
-  const fill = `--input ${first ?? needed?.name ?? ""}=…`;
-  return `agent \`${name}\` makes its own prompt of its inputs, and a prompt beside them would leave them unread; give \`${fill}\` without a prompt`;
+  const given = inputTexts[0]?.name ?? Object.keys(inputs)[0];
+  if (given !== undefined && declared.length === 0)
+    return `agent \`${name}\` takes no inputs, and \`${given}\` was given; say in the prompt what it is to know`;
+  const hasOwnPrompt = agent.prompt !== undefined;
+  if (prompt === undefined && !hasOwnPrompt)
+    return `agent \`${name}\` has no prompt of its own: say what it is to do, as in \`flow agent ${name} "…"\``;
+  const filled = given ?? declared.find((input) => input.default === undefined)?.name;
+  if (prompt === undefined || !hasOwnPrompt || filled === undefined) return undefined;
+  return `agent \`${name}\` makes its own prompt of its inputs, and a prompt beside them would leave them unread; give \`--input ${filled}=…\` without a prompt`;
 }
 
 function withoutPlaces(refusal: Refusal, { agent }: AgentRequest): Refusal {

@@ -2,6 +2,7 @@ import type { Diagnostic } from "../model/diagnostic.ts";
 import type { Json } from "../model/json.ts";
 import type { Limits, Plan, Scope, Step, Template } from "../model/plan.ts";
 import type { ModelFacts } from "../model/ports.ts";
+import { type Asking, askingIn, who } from "./asking.ts";
 
 /** What is known of a model that a step of a workflow names; undefined when it cannot be opened. */
 export type FactsOf = (model: Json | undefined, workflow: string) => Promise<ModelFacts | undefined>;
@@ -10,12 +11,15 @@ export type FactsOf = (model: Json | undefined, workflow: string) => Promise<Mod
 export async function unpricedModels(plan: Plan, factsOf: FactsOf): Promise<readonly Diagnostic[]> {
   const problems: Diagnostic[] = [];
   for (const metered of meteredSteps(plan)) {
-    const { body } = metered.step;
-    const models = body.kind === "agent" ? body.models : [];
-    for (const model of models.length === 0 ? [undefined] : models) {
-      if (model !== undefined && model.type !== "data") continue;
-      const facts = await factsOf(model?.json, metered.workflow);
-      if (facts?.cost(one) === null) problems.push(unpriced(nameOf(model), metered));
+    for (const { agent, models, isSpawned } of askingIn(metered.step, plan)) {
+      // The limit of an agent that is spawned bounds itself and what it spawns.
+      const of = metered.of ?? limited(agent.limits, `agent \`${agent.name}\``);
+      if (of === undefined) continue;
+      for (const model of models.length === 0 ? [undefined] : models) {
+        if (model !== undefined && model.type !== "data") continue;
+        const facts = await factsOf(model?.json, metered.workflow);
+        if (facts?.cost(one) === null) problems.push(unpriced(nameOf(model), { ...metered, agent, isSpawned, of }));
+      }
     }
   }
   return problems;
@@ -23,11 +27,12 @@ export async function unpricedModels(plan: Plan, factsOf: FactsOf): Promise<read
 
 const one = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
-/** An agent step under a limit on cost, the key of its workflow, and whose limit it is, as a message says it. */
+/** An agent step, the key of its workflow, and whose limit on cost it is under, as a message says it. */
 interface Metered {
   readonly step: Step;
   readonly workflow: string;
-  readonly of: string;
+  /** Undefined where none of those around it has one. */
+  readonly of: string | undefined;
 }
 
 /** The limit may be the step's own, its agent's, or one of a group, a workflow or the run around. */
@@ -47,7 +52,7 @@ function meteredSteps(plan: Plan): Iterable<Metered> {
       const around = outer ?? limited(step.limits, `step \`${step.id}\``);
       const agent = step.body.kind === "agent" ? plan.agents[step.body.agent] : undefined;
       const of = around ?? limited(agent?.limits, `agent \`${agent?.name}\``);
-      if (agent !== undefined && of !== undefined) found.set(step, { step, workflow, of });
+      if (agent !== undefined && (of !== undefined || !found.has(step))) found.set(step, { step, workflow, of });
       if (step.scope === undefined) continue;
       if ("inline" in step.scope) walk(step.scope.inline, workflow, around);
       else enter(step.scope.workflow, around);
@@ -61,11 +66,14 @@ function limited(limits: Limits | undefined, of: string): string | undefined {
   return limits?.cost === undefined ? undefined : of;
 }
 
-function unpriced(model: string, { step, of }: Metered): Diagnostic {
+function unpriced(
+  model: string,
+  { step, agent, isSpawned, of }: Metered & Pick<Asking, "agent" | "isSpawned">,
+): Diagnostic {
   return {
     code: "FLOW6006",
     severity: "error",
-    message: `step \`${step.id}\`: \`limits.cost\` of ${of} cannot be kept, because the price of the model \`${model}\` is unknown`,
+    message: `${who({ step, agent, isSpawned })}: \`limits.cost\` of ${of} cannot be kept, because the price of the model \`${model}\` is unknown`,
     at: step.at,
     suggestion: `give it in US dollars for a million tokens, as in \`model: { id: ${model}, price: { input: 1.25, output: 10 } }\`, or limit \`tokens\` instead`,
   };

@@ -80,8 +80,16 @@ export interface Conditions {
   readonly kill?: AbortSignal;
 }
 
+/**
+ * Cancels one agent run by its id, with all that it spawned or alone: then what it spawned goes on, and reports to
+ * whoever spawned it. False where none of that id is under way.
+ */
+export type CancelAgent = (agent: string, how: { readonly children: boolean }) => boolean;
+
 /** Is told of a run's log while it is written. */
 export interface LogWatch {
+  /** Agents run from now on. */
+  agents(cancel: CancelAgent): void;
   /** What the run writes begins at byte `start` of the file, whose path is absolute. */
   opened(log: { readonly file: string; readonly start: number }): void;
   grew(): void;

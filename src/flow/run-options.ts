@@ -29,7 +29,8 @@ export interface StartOptions {
   readonly supervision: Supervision;
   /** What agents may do; absent where there are none. */
   readonly permissions: RunPermissions | undefined;
-  readonly sandboxes: Sandboxes;
+  /** Made when somebody needs one. */
+  readonly sandboxes: () => Promise<Sandboxes>;
   /** What this machine restricts. */
   readonly managed: Managed | undefined;
   /** Hooks of the configuration, the weakest layer first. */

@@ -1,4 +1,5 @@
 import type { ServerSpec } from "../mcp/index.ts";
+import type { Tool } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { noBubblewrap, type Sandboxes, type SandboxWish } from "./sandboxes.ts";
 
@@ -32,16 +33,23 @@ function cacheVariables(
   return Object.fromEntries(names.filter(([name]) => !Object.hasOwn(given, name) || given[name] === env[name]));
 }
 
-/** What to know when a server fails in a sandbox; nothing about one that has none. */
-export function sandboxHint({ address }: ServerSpec, { cache }: Sandboxes): string | undefined {
-  if (address.kind !== "stdio" || address.sandbox === undefined) return undefined;
+/** What to know when a server fails in a sandbox; nothing about one that has none, or that no sandbox kept from starting. */
+export function sandboxHint({ address }: ServerSpec, why: string, { cache }: Sandboxes): string | undefined {
+  if (address.kind !== "stdio" || address.sandbox === undefined || why.includes(" could not start: ")) return undefined;
   return (
     `in the sandbox only the workspace and ${cache.folder} can be written, and \`~/.ssh\`, \`~/.docker\` and their like, ` +
     "`/tmp` and `/run` are not those outside; `sandbox: off` in its definition starts it without one"
   );
 }
 
-/** Whether what a tool says sounds as if the sandbox had refused to let it write. */
-export function soundsReadOnly(text: string): boolean {
-  return /EROFS|read-only file ?system/i.test(text);
+/** A person is told when a tool fails as if it could not write; the model has what the tool says. */
+export function watchedTool(tool: Tool, tell: () => void): Tool {
+  return {
+    ...tool,
+    run: async (args, call) => {
+      const answer = await tool.run(args, call);
+      if (!answer.ok && /EROFS|read-only file ?system/i.test(answer.error)) tell();
+      return answer;
+    },
+  };
 }

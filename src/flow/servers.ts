@@ -26,7 +26,7 @@ import { maskData } from "../runlog/mask-event.ts";
 import { systemClock } from "./clock.ts";
 import { forbiddenServer } from "./governed.ts";
 import type { StartOptions } from "./run-options.ts";
-import { insideSandbox, sandboxHint, soundsReadOnly, type Surroundings } from "./server-sandbox.ts";
+import { insideSandbox, sandboxHint, type Surroundings, watchedTool } from "./server-sandbox.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { Site } from "./site.ts";
 import { version } from "./version.ts";
@@ -59,10 +59,12 @@ export function projectPins(workspace: string): Result<Pins, string> {
 
 interface Source extends Pick<Site, "masking" | "marks" | "emit"> {
   readonly options: StartOptions;
+  readonly sandboxes: Sandboxes;
 }
 
 export function createServers(source: Source): Servers {
-  const { workspace, sandboxes } = source.options;
+  const { sandboxes } = source;
+  const { workspace } = source.options;
   const pool = new ServerPool({
     version,
     marks: source.marks,
@@ -136,36 +138,34 @@ async function take(server: Server, taking: Taking): Promise<Result<Taken | unde
   const connected = spec.ok ? await connection(server, spec.value, { ...taking, note }) : spec;
   if (!connected.ok) {
     if (attempt.signal.aborted || isRequired(definition))
-      return err(unavailable(name, connected.error, { spec, ...setting.options }));
+      return err(unavailable(name, connected.error, { spec, ...setting }));
     note(`it is not there, and not required: ${connected.error}`);
     return ok(undefined);
   }
   const pinned = pinnedAs(server, connected.value, setting);
   if (!pinned.ok) return err({ kind: "unavailable", message: pinned.error });
   const named = toolsOf(name, connected.value);
-  if (!setting.told.has(connected.value)) {
-    setting.told.add(connected.value);
+  if (isNew(connected.value, setting.told)) {
     const duration = Math.round(systemClock.monotonic() - begun);
-    const { length } = named.tools;
-    setting.emit({
-      type: "mcp.started",
-      step: attempt.path,
-      server: name,
-      offers: length,
-      pinned: pinned.value,
-      duration,
-    });
+    const offers = named.tools.length;
+    setting.emit({ type: "mcp.started", step: attempt.path, server: name, offers, pinned: pinned.value, duration });
     for (const text of named.notes) note(text);
   }
   const chosen = choose(named.tools, name, names);
   if (!chosen.ok) return chosen;
-  const hint = spec.ok ? sandboxHint(spec.value, setting.options.sandboxes) : undefined;
-  const tellOnce = (): void => {
-    if (hint !== undefined && !setting.hinted.has(connected.value)) note(hint);
-    setting.hinted.add(connected.value);
+  const hint = spec.ok ? sandboxHint(spec.value, "", setting.sandboxes) : undefined;
+  const tell = (): void => {
+    if (hint !== undefined && isNew(connected.value, setting.hinted)) note(hint);
   };
-  const tools = hint === undefined ? chosen.value : chosen.value.map((tool) => hintedTool(tool, tellOnce));
+  const tools = chosen.value.map((tool) => watchedTool(tool, tell));
   return ok({ connection: connected.value, own: isOwn(server, taking), tools });
+}
+
+/** True once for each. */
+function isNew(connection: Connection, known: WeakSet<Connection>): boolean {
+  if (known.has(connection)) return false;
+  known.add(connection);
+  return true;
 }
 
 /** The sandbox that its definition wants, or else the agent that needs it. */
@@ -173,20 +173,9 @@ function surroundingsOf(definition: Json, { attempt, setting }: Taking): Surroun
   const { options } = setting;
   const { body } = attempt.step;
   const agent = body.kind === "agent" ? options.plan.agents[body.agent] : undefined;
-  const workspace = attempt.workspace ?? options.workspace;
-  return { ...options, workspace, wish: options.sandboxes.wishOfServer(definition, agent) };
-}
-
-/** A person is told why a tool cannot write what it wants to; the model has what the tool says. */
-function hintedTool(tool: Tool, hint: () => void): Tool {
-  return {
-    ...tool,
-    run: async (args, call) => {
-      const answer = await tool.run(args, call);
-      if (!answer.ok && soundsReadOnly(answer.error)) hint();
-      return answer;
-    },
-  };
+  const where = attempt.workspace !== undefined && { workspace: attempt.workspace, around: options.workspace };
+  const { sandboxes } = setting;
+  return { ...options, ...where, sandboxes, wish: sandboxes.wishOfServer(definition, agent) };
 }
 
 function definitionOf({ name }: Server, { inputs }: Attempt): Json {
@@ -250,13 +239,11 @@ function unavailable(
   { spec, sandboxes }: { readonly spec: Result<ServerSpec, string>; readonly sandboxes: Sandboxes },
 ): Failure {
   const how = spec.ok ? ("url" in spec.value.address ? spec.value.address.url : spec.value.address.argv.join(" ")) : "";
-  const where = spec.ok ? sandboxHint(spec.value, sandboxes) : undefined;
-  const hint = "see `flow mcp list`; with `required: false` the step goes on without it";
-  const who = `the MCP server \`${name}\`${how === "" ? "" : ` (${how.length > 120 ? `${how.slice(0, 120)}…` : how})`}`;
-  const message =
-    where === undefined
-      ? `${who} cannot be used: ${why}\n${hint}`
-      : `${who} cannot be used in the sandbox (\`sandbox: off\` in its definition starts it without one): ${why}\n${where}\n${hint}`;
+  const isHeld = spec.ok && sandboxHint(spec.value, why, sandboxes) !== undefined;
+  const where = isHeld ? " in the sandbox (`sandbox: off` leaves it out)" : "";
+  const hint = "with `required: false` the step goes on without it; see `flow mcp list`";
+  const who = `the MCP server \`${name}\`${how === "" ? "" : ` (${how.length > 100 ? `${how.slice(0, 100)}…` : how})`}`;
+  const message = `${who} cannot be used${where}: ${why}\n${hint}`;
   return { kind: "unavailable", message };
 }
 

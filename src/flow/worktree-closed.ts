@@ -6,7 +6,7 @@ import type { Applied } from "../worktree/apply.ts";
 /** What became of what was changed in a worktree. */
 export type Closed = Pick<
   Extract<Event, { type: "worktree.closed" }>,
-  "status" | "patch" | "files" | "conflicts" | "reason"
+  "status" | "patch" | "files" | "conflicts" | "why"
 >;
 
 /** What an execution gave, and that its changes have arrived. */
@@ -19,13 +19,13 @@ export interface Finished {
 export const shownFiles = 1000;
 
 /** What is said of a change that was to come into other files. */
-export function outcomeOf(applied: Result<Applied, string>): Pick<Closed, "status" | "conflicts" | "reason"> {
-  if (!applied.ok) return { status: "conflict", conflicts: [], reason: applied.error };
+export function outcomeOf(applied: Result<Applied, string>): Pick<Closed, "status" | "conflicts" | "why"> {
+  if (!applied.ok) return { status: "conflict", conflicts: [], why: applied.error };
   if (applied.value.kind === "applied") return { status: "applied" };
-  return { status: "conflict", conflicts: applied.value.files.slice(0, shownFiles), reason: applied.value.why };
+  return { status: "conflict", conflicts: applied.value.files.slice(0, shownFiles), why: applied.value.why };
 }
 
 /** `folder`: where it still is, for somebody to look at. */
 export function lost(why: string, folder?: string): Closed {
-  return { status: "lost", files: [], reason: folder === undefined ? why : `${why}; it is left in ${folder}` };
+  return { status: "lost", files: [], why: folder === undefined ? why : `${why}; it is left in ${folder}` };
 }

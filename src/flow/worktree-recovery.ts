@@ -23,10 +23,16 @@ export interface Recovery {
  * Tidies up what a crash has left, in the order of the log: changes that were on their way into the workspace arrive, what
  * was in worktrees is kept, and the worktrees go. Gives what those executions had given whose changes have arrived.
  */
-export async function recoverWorktrees(recovery: Recovery): Promise<ReadonlyMap<string, Finished>> {
-  const { before, yard } = recovery;
+export async function recoverWorktrees(given: Recovery): Promise<ReadonlyMap<string, Finished>> {
+  const { before, yard } = given;
+  const emit: Emit = (event) => {
+    given.emit(event);
+    // What is told here was before this resume began.
+    before?.add({ ...event, seq: 0, time: "" });
+  };
+  const recovery = { ...given, emit };
   const finished = new Map<string, Finished>();
-  for (const [owner, apply] of before?.applies ?? []) {
+  for (const [owner, apply] of [...(before?.applies ?? [])]) {
     const { result = null, outputs = result } = apply;
     const closed = apply.closed ?? (await arrive(apply, owner, recovery));
     if (closed.status === "applied") finished.set(owner, { result: { outcome: "success", result, outputs }, closed });

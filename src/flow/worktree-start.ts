@@ -1,4 +1,3 @@
-import type { Step } from "../model/plan.ts";
 import { createGit } from "../process/git.ts";
 import { Marks } from "../process/marks.ts";
 import { findRepository, uncommitted } from "../worktree/repository.ts";
@@ -10,11 +9,10 @@ export interface Ground {
   readonly isResumed: boolean;
 }
 
-/** Why a step cannot have a worktree here, with what to do; undefined where nothing is in the way. */
-export async function worktreeProblem(step: Step, { workspace, env, isResumed }: Ground): Promise<string | undefined> {
+/** Why there cannot be a worktree here for what `about` says, with what to do; undefined where nothing is in the way. */
+export async function worktreeProblem(about: string, { workspace, env, isResumed }: Ground): Promise<string | undefined> {
   const git = createGit({ cwd: workspace, env, marks: new Marks("git") });
   const found = await findRepository(git, workspace);
-  const about = `step \`${step.id}\` has \`isolation: worktree\``;
   if (!found.ok) return `${about}, and ${found.error}. Or leave \`isolation\` out.`;
   if (isResumed) return undefined;
   const changed = await uncommitted(found.value);

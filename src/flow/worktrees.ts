@@ -225,7 +225,7 @@ class RunWorktrees implements Worktrees {
     const { name, folder, admin } = worktree;
     const kept = await this.#keep(yard, worktree);
     const isSafe = kept.ok || !isWhole(folder);
-    if (this.#isOver) return { status: "lost", files: [], reason: "the run is over" };
+    if (this.#isOver) return { status: "lost", files: [], why: "the run is over" };
     if (isSafe) await removeWorktree(folder, admin);
     for (const index of [name, `${name}.inner`]) rmSync(yard.indexOf(index), { force: true });
     const closed = kept.ok
@@ -269,7 +269,7 @@ class RunWorktrees implements Worktrees {
     if (turn.waits && end.apply) await end.wait?.(work, true);
     const done = await work;
     const { patch, files } = change;
-    return done ?? { status: "kept", patch, files, reason: "the run was cancelled before it was its turn" };
+    return done ?? { status: "kept", patch, files, why: "the run was cancelled before it was its turn" };
   }
 
   async #apply(yard: Yard, { asked, worktree, target, end }: Closing, done: ChangeToApply): Promise<Closed> {

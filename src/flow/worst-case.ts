@@ -3,6 +3,8 @@ import { isJsonObject } from "../model/json.ts";
 import type { Agent, Limits, Plan, Scope, Step, Template } from "../model/plan.ts";
 import type { ModelFacts } from "../model/ports.ts";
 import type { Most, Spendings, StepWorst, WorstCase } from "../model/worst-case.ts";
+import { mostSpawned } from "../model/spawning.ts";
+import { askingIn, askingOf } from "./asking.ts";
 import type { FactsOf } from "./prices.ts";
 
 const defaultTurns = 50;
@@ -29,9 +31,10 @@ export async function worstCase(plan: Plan, factsOf: FactsOf): Promise<WorstCase
     const inside: Place = { ...place, path, runs, turns: fewer(place.turns, step.limits.turns) };
     const agent = step.body.kind === "agent" ? plan.agents[step.body.agent] : undefined;
     if (agent !== undefined) {
-      const one = await ofAgent(step, agent, { factsOf, ...place });
+      const one = await ofAgent(step, agent, { plan, factsOf, ...place });
       const whole = capped(spendTimes(one, often), step.limits);
-      steps.push({ path, calls: one.calls, runs, ...spendTimes(whole, place.runs) });
+      const { calls, children } = one;
+      steps.push({ path, calls, ...(children && { children }), runs, ...spendTimes(whole, place.runs) });
       return whole;
     }
     if (step.scope === undefined) return nothing;
@@ -51,18 +54,65 @@ interface Place {
   readonly turns: number | undefined;
 }
 
-type AgentPlace = Pick<Place, "workflow" | "turns"> & { readonly factsOf: FactsOf };
+interface AgentPlace extends Pick<Place, "workflow" | "turns"> {
+  readonly plan: Plan;
+  readonly factsOf: FactsOf;
+}
 
-async function ofAgent(step: Step, agent: Agent, place: AgentPlace): Promise<Spendings & { readonly calls: Most }> {
-  const own = step.limits.turns ?? agent.limits.turns ?? defaultTurns;
+type AgentWorst = Spendings & Pick<StepWorst, "calls" | "children">;
+
+async function ofAgent(step: Step, agent: Agent, place: AgentPlace): Promise<AgentWorst> {
+  const { body, limits } = step;
+  if (body.kind !== "agent") return { calls: { most: 0 }, ...nothing };
+  const own = await ofOne({ agent, models: body.models, turns: limits.turns }, place);
+  const children = spawnedAtMost(step, agent, place.plan);
+  if (children === 0) return { ...own, ...capped(own, agent.limits) };
+  // A call may ask for any model of the plan.
+  const models = [...askingOf(place.plan)].flatMap((asking) => asking.models);
+  let dearest = nothing;
+  for (const asking of askingIn(step, place.plan))
+    if (asking.isSpawned) {
+      const one = await ofOne({ agent: asking.agent, models: [...asking.models, ...models], turns: undefined }, place);
+      dearest = dearer(dearest, capped(one, asking.agent.limits));
+    }
+  const all = added(own, spendTimes(dearest, { most: children }));
+  return { calls: own.calls, children: { most: children }, ...capped(all, agent.limits) };
+}
+
+/** Agent runs below one run of a step's agent. Whoever leads a team is not held to `limits.children` in it. */
+function spawnedAtMost(step: Step, agent: Agent, { agents }: Plan): number {
+  if (step.body.kind !== "agent") return 0;
+  const { team = agent.team } = step.body;
+  if (team !== undefined) return mostSpawned;
+  const below = ({ subagents = [], limits }: Agent, depth: number, own: Limits): number => {
+    if (depth < 1 || subagents.length === 0) return 0;
+    const each = Math.min(own.children ?? limits.children ?? mostSpawned, mostSpawned);
+    const deeper = subagents.flatMap(({ value }) => {
+      const child = Object.hasOwn(agents, value) ? agents[value] : undefined;
+      return child?.team ? [mostSpawned] : child ? [below(child, Math.min(depth - 1, child.limits.depth ?? depth), {})] : [];
+    });
+    return Math.min(mostSpawned, each * (1 + Math.max(0, ...deeper)));
+  };
+  return below(agent, step.limits.depth ?? agent.limits.depth ?? 1, step.limits);
+}
+
+interface One {
+  readonly agent: Agent;
+  readonly models: readonly Template[];
+  /** What the step says in the place of the agent. */
+  readonly turns: number | undefined;
+}
+
+/** One agent run, without what it spawns. */
+async function ofOne({ agent, models, turns: said }: One, place: AgentPlace): Promise<Spendings & { calls: Most }> {
+  const own = said ?? agent.limits.turns ?? defaultTurns;
   const turns = fewer(own === 0 ? undefined : own, place.turns);
   // At the cap the agent may say one thing more.
   const calls: Most = turns === undefined ? { unbounded: "`limits.turns` is 0" } : { most: turns + 1 };
-  const models = step.body.kind === "agent" ? step.body.models : [];
   let call = nothing;
   for (const model of models.length === 0 ? [undefined] : models)
     call = dearer(call, await ofCall(model, { ...place, agent }));
-  return { calls, ...capped(spendTimes(call, calls), agent.limits) };
+  return { calls, ...spendTimes(call, calls) };
 }
 
 /** A model reads and writes at most its window, and writes at most its longest reply of it. */

@@ -41,7 +41,12 @@ export class StdioTransport implements Transport {
   /** How it ended, and the last that it said on stderr; undefined while it lives. */
   get end(): string | undefined {
     if (this.#end === undefined) return undefined;
-    const said = this.#said.toString("utf8").trim().split("\n").slice(-5).join("\n").slice(-1000);
+    const lines = this.#said.toString("utf8").trim().split("\n");
+    const last = lines.slice(-5);
+    // The line that says why is the first of a dump, not the last.
+    const telling = lines.findLast((line) => /^\S*error\b/i.test(line));
+    const shown = telling === undefined || last.includes(telling) ? last : [telling.slice(0, 300), ...last];
+    const said = shown.join("\n").slice(0, 1000);
     return said === "" ? this.#end : `${this.#end}; the last it said on stderr:\n${said}`;
   }
 

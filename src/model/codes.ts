@@ -79,6 +79,7 @@ export const codes = {
   FLOW6010: "a model whose name looks like a typing error",
   FLOW6020: "a tool of another program that does not exist here",
   FLOW6021: "a skill that is not there, or cannot be used",
+  FLOW6022: "a team that contains itself",
   FLOW6012: "an unknown MCP server",
   FLOW6013: "an output schema that the provider refuses",
   FLOW6014: "a prompt longer than the model's window",

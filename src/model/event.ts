@@ -307,7 +307,8 @@ export type WorktreeEvent =
       readonly left?: string;
       /** Of a conflict: the files that do not go together. */
       readonly conflicts?: readonly string[];
-      readonly reason?: string;
+      /** Why nothing of it is in the workspace. */
+      readonly why?: string;
       readonly duration: number;
     }
   /** A run that died had left a worktree, which was removed; `patch` holds what was in it. */

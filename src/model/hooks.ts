@@ -19,9 +19,6 @@ export const hookEvents = [
 
 export type HookEvent = (typeof hookEvents)[number];
 
-/** Moments that come with sub-agents and teams. */
-export const laterHookEvents: readonly HookEvent[] = ["SubagentStart", "SubagentStop", "TaskCompleted"];
-
 export function isHookEvent(name: string): name is HookEvent {
   return hookEvents.some((event) => event === name);
 }

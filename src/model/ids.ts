@@ -33,3 +33,8 @@ export interface AgentRunIds {
   readonly agent: string;
   readonly parent: string | null;
 }
+
+/** What an agent run asks its model as: the path of its step, and behind it its name where another agent spawned it. */
+export function askedAs({ step, parent, name }: Pick<AgentRunIds, "step" | "parent"> & { readonly name: string }): string {
+  return parent === null ? step : `${step}/${name}`;
+}

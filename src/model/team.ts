@@ -1,4 +1,4 @@
-import type { AgentRunIds } from "./event.ts";
+import type { AgentRunIds } from "./ids.ts";
 
 /** A piece of a team's work. */
 export interface TeamTask {

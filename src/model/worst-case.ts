@@ -21,6 +21,8 @@ export interface StepWorst extends Spendings {
   readonly path: string;
   /** Model calls of one agent run. */
   readonly calls: Most;
+  /** Agent runs that may be spawned below one; absent where none may. */
+  readonly children?: Most;
   /** Agent runs of the step: its items, iterations and tries, and those of what it lies in. */
   readonly runs: Most;
 }

@@ -7,6 +7,9 @@ export interface ShownHealth {
   readonly workspace: string;
   readonly git: { readonly commit: string | null };
   readonly config: { readonly files: readonly string[] };
+  readonly managed: readonly string[];
+  readonly sandbox: boolean;
+  readonly search: boolean;
   readonly providers: readonly {
     readonly name: string;
     readonly baseUrl: string;
@@ -20,7 +23,8 @@ export interface ShownHealth {
 }
 
 /** One line for each thing that was looked at; nobody needs those providers that are neither configured nor have a key. */
-export function renderDoctor({ flow, node, workspace, git, config, providers, servers }: ShownHealth): string {
+export function renderDoctor(health: ShownHealth): string {
+  const { flow, node, workspace, git, config, managed, sandbox, search, providers, servers } = health;
   const used = providers.filter(({ keyIs, configured }) => keyIs === "set" || configured);
   const unused = providers
     .filter((provider) => !used.includes(provider))
@@ -31,6 +35,9 @@ export function renderDoctor({ flow, node, workspace, git, config, providers, se
     ["workspace", workspace],
     ["git", git.commit === null ? "no commit" : git.commit.slice(0, 12)],
     ["config", config.files.length === 0 ? "none (flow.config.yaml, FLOW_CONFIG)" : config.files.join(", ")],
+    ...(managed.length > 0 ? [["managed", managed.join(", ")]] : []),
+    ["sandbox", sandbox ? "works" : "none: no bubblewrap (bwrap) that works; `sandbox: auto` runs commands without"],
+    ["search", search ? "works" : "none: ripgrep has no binary for this platform, so `Grep` and `Glob` fail"],
     ...used.map(({ name, baseUrl, key, keyIs, reachable, problem }) => [
       name,
       `${baseUrl}, ${keyText(key, keyIs)}${reachText(reachable, problem)}`,

@@ -16,10 +16,11 @@ export interface DryRun {
 /** The graph, the inputs, for each agent step the agent, its models, its tools and the most it can take, and that of the run. */
 export function renderDryRun({ plan, inputs, script, worst }: DryRun): string {
   const given = Object.entries(inputs).map(([name, value]) => `  ${name}: ${visible(JSON.stringify(value))}`);
-  const agents = agentSteps(plan).map(({ path, agent, models, tools }) => {
+  const agents = agentSteps(plan).map(({ path, agent, models, tools, subagents }) => {
     const model = script === undefined ? (models.length === 0 ? "no model" : models.join(", ")) : `script ${script}`;
     const most = worst.steps.find((step) => step.path === path);
-    const line = `  ${path}: agent ${visible(agent.name)}, ${visible(model)}, tools ${visible(tools)}`;
+    const spawns = subagents.length === 0 ? "" : `, may spawn ${visible(subagents.join(" "))}`;
+    const line = `  ${path}: agent ${visible(agent.name)}, ${visible(model)}, tools ${visible(tools)}${spawns}`;
     return most === undefined ? line : `${line}\n    ${stepWorst(most)}`;
   });
   const whole = agents.length === 0 ? "" : section("at most", [`  ${spendings(worst.run)}`]);
@@ -33,10 +34,11 @@ export function renderDryRun({ plan, inputs, script, worst }: DryRun): string {
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
 
-function stepWorst({ calls, runs, ...most }: StepWorst): string {
+function stepWorst({ calls, children, runs, ...most }: StepWorst): string {
   const often = "unbounded" in runs ? `, ${runs.unbounded}` : runs.most === 1 ? "" : ` × ${runs.most} agent runs`;
   const each = "unbounded" in calls ? `any number of calls (${calls.unbounded})` : `${calls.most} calls`;
-  return `at most ${each}${often}: ${spendings(most)}`;
+  const below = children === undefined || "unbounded" in children ? "" : `, each with up to ${children.most} sub-agents`;
+  return `at most ${each}${often}${below}: ${spendings(most)}`;
 }
 
 /** Nobody is told a number that is none. */
@@ -55,11 +57,12 @@ export function dryRunJson({ plan, inputs, script, worst }: DryRun): Json {
     workflow: plan.root,
     digest: plan.digest,
     inputs,
-    agents: agentSteps(plan).map(({ path, agent, models, tools }) => ({
+    agents: agentSteps(plan).map(({ path, agent, models, tools, subagents }) => ({
       step: path,
       agent: agent.name,
       models: script === undefined ? models : [`script ${script}`],
       tools,
+      ...(subagents.length > 0 && { subagents }),
       worst: worstJson(worst.steps.find((step) => step.path === path)),
     })),
     worst: worstJson(worst.run),
@@ -79,6 +82,8 @@ interface AgentStep {
   readonly agent: Agent;
   readonly models: string[];
   readonly tools: string;
+  /** Whom it may spawn, by the names it has for them. */
+  readonly subagents: string[];
 }
 
 function agentSteps(plan: Plan): AgentStep[] {
@@ -91,7 +96,8 @@ function* agentStepsIn(plan: Plan, scope: Scope, prefix: string): Generator<Agen
     const path = prefix + step.id;
     const agent = step.body.kind === "agent" ? plan.agents[step.body.agent] : undefined;
     if (step.body.kind === "agent" && agent) {
-      yield { path, agent, models: step.body.models.map(modelText), tools: toolsOf(step, agent) };
+      const subagents = step.limits.depth === 0 ? [] : (agent.subagents ?? []).map(({ name }) => name);
+      yield { path, agent, models: step.body.models.map(modelText), tools: toolsOf(step, agent), subagents };
     }
     if (!step.scope) continue;
     const inner = "inline" in step.scope ? step.scope.inline : plan.workflows[step.scope.workflow]?.scope;

@@ -40,6 +40,7 @@ export function plainProgress({ width, verbose }: ProgressOptions): Progress {
   let start: number | undefined;
   let column = narrowestSubject;
   const shown = withoutReused();
+  const subjectOf = subjects();
   return (event) => {
     const time = Date.parse(event.time);
     start ??= time;
@@ -47,11 +48,23 @@ export function plainProgress({ width, verbose }: ProgressOptions): Progress {
     if (event.type === "agent.finished") usage.set(event.step, addUsage(usage.get(event.step) ?? noUsage, event.usage));
     const elapsed = elapsedText(time - start);
     const lines = say(event, verbose, usage).map(([subject, words]) => {
-      const line = `${elapsed} ${pad(oneLine(subject), column)} ${oneLine(words)}`;
+      const line = `${elapsed} ${pad(oneLine(subjectOf(event, subject)), column)} ${oneLine(words)}`;
       return width === undefined ? line : cut(line, width);
     });
     if (event.type === "step.finished") usage.delete(event.step);
     return shown(event, lines);
+  };
+}
+
+/** What a sub-agent does stands beside its name and the end of its id: `build>explore@1.2`. */
+function subjects(): (event: TimedEvent, subject: string) => string {
+  const names = new Map<string, string>();
+  return (event, subject) => {
+    if (event.type === "agent.started" && event.parent !== null)
+      names.set(event.agent, `>${event.spawned?.name ?? event.name}${event.agent.slice(event.step.length)}`);
+    const name = "agent" in event ? names.get(event.agent) : undefined;
+    if (event.type === "agent.finished") names.delete(event.agent);
+    return name === undefined ? subject : subject + name;
   };
 }
 
@@ -306,10 +319,11 @@ function sayAgent(event: AgentEvent, verbose: number): Said[] {
   const { step } = event;
   switch (event.type) {
     case "agent.started": {
-      const parent = event.parent === null ? "" : ` parent=${event.parent}`;
-      return [[step, `start agent=${event.name} model=${event.model}${parent}`]];
+      const title = event.spawned === undefined ? "" : ` ${JSON.stringify(text(event.spawned.title))}`;
+      return [[step, `start${title} agent=${event.name} model=${event.model}`]];
     }
     case "agent.finished":
+      if (event.parent !== null) return [[step, childEnd(event)]];
       if (event.outcome === "done" && verbose < 1) return [];
       // Why it failed is told by the step, or by its retry.
       return [[step, `agent ${event.outcome} after ${event.turns} ${event.turns === 1 ? "turn" : "turns"}`]];
@@ -351,6 +365,14 @@ function sayAgent(event: AgentEvent, verbose: number): Said[] {
     default:
       return unreachable(event);
   }
+}
+
+/** Nobody else says how a sub-agent ended: no step ends with it. */
+function childEnd(event: Extract<AgentEvent, { type: "agent.finished" }>): string {
+  const word = event.outcome === "done" ? "ok" : event.outcome;
+  const why = event.outcome === "done" ? "" : ` ${text(event.reason)}`;
+  const turns = `${event.turns} ${event.turns === 1 ? "turn" : "turns"}`;
+  return `${word} ${turns} ${duration(event.duration)}${spent(event.usage)}${why}`;
 }
 
 type MindEvent = Extract<AgentEvent, { type: "context.compressed" | "guard" | "check.started" | "check.finished" }>;

@@ -1,7 +1,7 @@
 import type { Json } from "../model/json.ts";
 import { runLimits, stepLimits } from "./budget.ts";
 import { isOver, runState, type RunView, stateOf } from "./run-state.ts";
-import { type AgentNode, type StepNode, totalUsage } from "./run-tree.ts";
+import { type AgentNode, familyUsage, type StepNode, totalUsage } from "./run-tree.ts";
 import type { Explanation } from "./why.ts";
 
 /** The tree of a run as data: what {@link runText} draws, with nothing left out. Durations are milliseconds. */
@@ -60,7 +60,7 @@ function stepJson(view: RunView, node: StepNode): unknown {
     usage: totalUsage(node),
     budget: someOf(stepLimits(view.tree, node)),
     attempts,
-    agents: agents.map(agentJson),
+    agents: agents.map((agent) => agentJson(view, agents, agent)),
     reason,
     error,
     undone,
@@ -79,8 +79,32 @@ function someOf<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length === 0 ? undefined : list;
 }
 
-function agentJson({ started, ...agent }: AgentNode): unknown {
-  return { ...agent, started: stamp(started) };
+function agentJson(view: RunView, agents: readonly AgentNode[], node: AgentNode): unknown {
+  const { started, spawned, duration, ...agent } = node;
+  const { outcome, reason } = agent;
+  return {
+    ...agent,
+    spawned,
+    root: rootOf(agents, node),
+    depth: spawned?.depth ?? 0,
+    status: outcome === undefined ? (isOver(view) ? "interrupted" : "running") : endWord(outcome),
+    ...(outcome !== undefined && outcome !== "done" && { error: reason }),
+    total: familyUsage(agents, node),
+    started: stamp(started),
+    duration,
+    ended: duration === undefined ? undefined : stamp(started + duration),
+  };
+}
+
+function endWord(outcome: NonNullable<AgentNode["outcome"]>): string {
+  if (outcome === "done") return "completed";
+  return outcome === "cancelled" ? outcome : "failed";
+}
+
+/** The agent of the step, above all that it spawned. */
+function rootOf(agents: readonly AgentNode[], { agent, parent }: AgentNode): string {
+  const above = agents.find((other) => other.agent === parent);
+  return above === undefined ? (parent ?? agent) : rootOf(agents, above);
 }
 
 function stamp(time: number | undefined): string | undefined {

@@ -3,7 +3,7 @@ import { cut, displayWidth, pad, wrap } from "./display.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { placeOf } from "./place.ts";
 import { approvalText, failureText, skipText } from "./progress.ts";
-import { type AgentNode, type AttemptNode, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
+import { type AgentNode, type AttemptNode, familyUsage, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
 import { countText, isOver, type RunView, runState, stateOf, type Word, words } from "./run-state.ts";
 import { count, duration, money, oneLine } from "./words.ts";
 import { patchText } from "./worktree-text.ts";
@@ -183,18 +183,28 @@ function agentRows(view: View, agents: readonly AgentNode[], { parent, depth }: 
     parent === null ? !agents.some((other) => other.agent === agent.parent) : agent.parent === parent,
   );
   return here.flatMap((agent) => [
-    agentRow(view, agent, depth),
+    agentRow(view, agents, { agent, depth }),
     ...(agent.agent === parent ? [] : agentRows(view, agents, { parent: agent.agent, depth: depth + 1 })),
   ]);
 }
 
-function agentRow(view: View, agent: AgentNode, depth: number): Row {
-  const { name, model, outcome, reason, turns, usage } = agent;
+function agentRow(
+  view: View,
+  agents: readonly AgentNode[],
+  { agent, depth }: { readonly agent: AgentNode; readonly depth: number },
+): Row {
+  const { name, spawned, model, outcome, reason, turns, usage } = agent;
   const took = agent.duration ?? (isOver(view) ? undefined : view.tree.last - agent.started);
   const remarks = outcome === undefined || outcome === "done" || reason === "" ? [] : [cut(oneLine(reason), 300)];
-  const open = agent.sandbox === "off" || agent.sandbox === "unavailable" ? ", no sandbox" : "";
-  const what = `${turns} ${turns === 1 ? "turn" : "turns"} ${model}${open}`;
-  return { depth, label: `agent ${name}`, word: agentWord(view, outcome), what, took, usage, remarks };
+  if (agent.sandbox === "off") remarks.push("its commands ran without a sandbox");
+  if (agent.sandbox === "unavailable") remarks.push("its commands ran without a sandbox: this machine has none");
+  const what = `${turns} ${turns === 1 ? "turn" : "turns"} ${model}`;
+  const all = familyUsage(agents, agent);
+  if (tokensOf(all) > tokensOf(usage))
+    remarks.push(`with its sub-agents ${count(tokensOf(all))} tok, ${all.cost === null ? "unknown" : money(all.cost)}`);
+  if (spawned) remarks.unshift(`${agent.agent} ${spawned.title}${spawned.background ? " (in the background)" : ""}`);
+  const label = spawned?.name === undefined ? name : `${name} ${spawned.name}`;
+  return { depth, label: `agent ${label}`, word: agentWord(view, outcome), what, took, usage, remarks };
 }
 
 function agentWord(view: View, outcome: AgentNode["outcome"]): Word {

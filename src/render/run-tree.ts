@@ -9,6 +9,7 @@ import type {
   Event,
   LogLine,
   SandboxState,
+  SpawnedBy,
   StepEvent,
 } from "../model/event.ts";
 import { isJsonObject, type Json, own } from "../model/json.ts";
@@ -77,7 +78,7 @@ export interface StepNode {
 /** A worktree that is closed. */
 export type WorktreeNode = Pick<
   Extract<Event, { type: "worktree.closed" }>,
-  "worktree" | "status" | "files" | "patch" | "conflicts" | "reason"
+  "worktree" | "status" | "files" | "patch" | "conflicts" | "why"
 >;
 
 /** What became of the `cache` of a step; `key` is the sha256 of everything that decides. */
@@ -101,6 +102,12 @@ export interface AgentNode {
   readonly agent: string;
   readonly parent: string | null;
   readonly name: string;
+  /** How it came to be spawned; absent on the agent of a step. */
+  readonly spawned?: SpawnedBy;
+  /** What it was asked, the beginning of it. */
+  input: string | undefined;
+  /** What it answered: its last text, the beginning of it, or its structured answer. */
+  output: Json | undefined;
   readonly model: string;
   readonly provider: string;
   /** What its commands ran in, as far as the log has it. */
@@ -192,14 +199,14 @@ function growApproval(tree: RunTree, event: ApprovalEvent): void {
 }
 
 function worktreeNode(event: Extract<Event, { type: "worktree.closed" }>): WorktreeNode {
-  const { worktree, status, files, patch, conflicts, reason } = event;
+  const { worktree, status, files, patch, conflicts, why } = event;
   return {
     worktree,
     status,
     files,
     ...(patch !== undefined && { patch }),
     ...(conflicts && { conflicts }),
-    ...(reason !== undefined && { reason }),
+    ...(why !== undefined && { why }),
   };
 }
 
@@ -342,17 +349,22 @@ function forgetInside(tree: RunTree, node: StepNode): void {
 
 function growAgent(node: StepNode, event: AgentEvent, time: number): void {
   if (event.type === "agent.started") {
-    const { agent, parent, name, model, provider } = event;
+    const { agent, parent, name, spawned, continues, model, provider } = event;
     // Only where there were commands to run.
     const sandbox = event.tools.includes("Bash") ? event.sandbox : undefined;
     const attempt = node.attempts.at(-1)?.attempt ?? 1;
-    const unknown = { outcome: undefined, reason: "", turns: 0, usage: noUsage, duration: undefined };
-    node.agents.push({ agent, parent, name, model, provider, sandbox, attempt, started: time, ...unknown });
+    const before = [...(node.past?.agents ?? []), ...node.agents].findLast((it) => it.agent === continues);
+    // Asked again, it is asked something else.
+    const input = before?.outcome === "done" ? undefined : before?.input;
+    const unknown = { outcome: undefined, reason: "", turns: 0, usage: noUsage, duration: undefined, output: undefined };
+    const known = { agent, parent, name, ...(spawned && { spawned }), input, model, provider, sandbox, attempt };
+    node.agents.push({ ...known, started: time, ...unknown });
     return;
   }
   const agent = node.agents.findLast((it) => it.agent === event.agent);
   if (agent === undefined) return;
-  if (event.type === "turn.finished") {
+  if (event.type === "message") agent.input ??= askedIn(event);
+  else if (event.type === "turn.finished") {
     agent.turns = event.turn;
     agent.usage = addUsage(agent.usage, event.usage);
   } else if (event.type === "model.retry" || event.type === "model.failed") {
@@ -362,9 +374,29 @@ function growAgent(node: StepNode, event: AgentEvent, time: number): void {
   } else if (event.type === "context.compressed" && event.how === "summarised") {
     agent.usage = addUsage(agent.usage, event.usage);
   } else if (event.type === "agent.finished") {
-    const { outcome, reason, turns, usage, duration } = event;
-    Object.assign(agent, { outcome, reason, turns, usage, duration });
+    const { outcome, reason, turns, usage, duration, text, output = cutText(text) } = event;
+    Object.assign(agent, { outcome, reason, turns, usage, duration, output });
   }
+}
+
+/** Whoever wants the whole of it reads the log. */
+const longestText = 4000;
+
+function cutText(text: string): string {
+  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+}
+
+/** What somebody asks of an agent, and no results of its calls. */
+function askedIn({ message, usage }: Extract<AgentEvent, { type: "message" }>): string | undefined {
+  if (message.role !== "user" || usage !== undefined) return undefined;
+  const texts = message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  return texts.length < message.blocks.length || texts.length === 0 ? undefined : cutText(texts.join("\n"));
+}
+
+/** Tokens and money of one agent run and of all that it spawned. */
+export function familyUsage(agents: readonly AgentNode[], { agent, usage }: AgentNode): Usage {
+  const below = agents.filter((other) => other.agent.startsWith(`${agent}.`));
+  return below.reduce((sum, other) => addUsage(sum, other.usage), usage);
 }
 
 /** Tokens and money of a step with everything in it. */

@@ -24,24 +24,24 @@ export function worktreeText(event: WorktreeEvent, verbose: number): string[] {
 }
 
 /** What became of the changes in a worktree. */
-export function patchText({ status, files, patch, reason }: Closed): string {
+export function patchText({ status, files, patch, why }: Closed): string {
   const amount = files.length === 1 ? oneLine(files[0] ?? "") : `${files.length} files`;
   const kept = patch === undefined ? "" : `; kept in ${patch}`;
-  const why = reason === undefined ? "" : `: ${cut(oneLine(reason.slice(0, longest * 4)), longest)}`;
+  const because = why === undefined ? "" : `: ${cut(oneLine(why.slice(0, longest * 4)), longest)}`;
   switch (status) {
     case "applied":
       return `patch applied: ${amount}`;
     case "empty":
       return "patch empty: nothing was changed";
     case "conflict":
-      return `patch not applied (${amount})${why}${kept}`;
+      return `patch not applied (${amount})${because}${kept}`;
     case "kept":
       return `patch not applied (${amount}), because this did not succeed${kept}`;
     case "lost":
-      return `worktree lost${why}${kept}`;
+      return `worktree lost${because}${kept}`;
     default:
       return unreachable(status);
   }
 }
 
-type Closed = Pick<Extract<WorktreeEvent, { type: "worktree.closed" }>, "status" | "files" | "patch" | "reason">;
+type Closed = Pick<Extract<WorktreeEvent, { type: "worktree.closed" }>, "status" | "files" | "patch" | "why">;

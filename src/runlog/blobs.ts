@@ -7,26 +7,31 @@ import type { Json } from "../model/json.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { messageOf } from "./append.ts";
 import { blobBytes, blobFields, isBlob, type StoredLine } from "./fields.ts";
+import { jsonPieces } from "./json-pieces.ts";
 
-/** Writes JSON text as a blob of the run, on the disk before it returns. Throws what the file system throws. */
-export function writeBlob(folder: string, json: string): Blob {
-  const bytes = Buffer.from(json);
-  if (bytes.length > blobBytes)
-    throw new Error(`a value has ${bytes.length} bytes of JSON and may have at most ${blobBytes}`);
-  const name = createHash("sha256").update(bytes).digest("hex");
+/** Writes a value's JSON as a blob of the run, on the disk before it returns. Throws what the file system throws. */
+export function writeBlob(folder: string, value: Json): Blob {
+  const hash = createHash("sha256");
+  let size = 0;
+  for (const piece of jsonPieces(value)) {
+    hash.update(piece);
+    size += Buffer.byteLength(piece);
+  }
+  if (size > blobBytes) throw new Error(`a value has ${size} bytes of JSON and may have at most ${blobBytes}`);
+  const name = hash.digest("hex");
   const file = path.join(folder, "blobs", name);
-  if (!existsSync(file)) writeWhole(file, bytes);
-  return { blob: name, size: bytes.length };
+  if (!existsSync(file)) writeWhole(file, jsonPieces(value));
+  return { blob: name, size };
 }
 
-/** A new name first, so that a blob is there whole or not at all. */
-export function writeWhole(file: string, content: Buffer | string): void {
+/** A new name first, so that a file is there whole or not at all. */
+export function writeWhole(file: string, pieces: Iterable<string>): void {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const unfinished = `${file}.unfinished`;
   try {
     const fd = openSync(unfinished, "w", 0o600);
     try {
-      writeFileSync(fd, content);
+      for (const piece of pieces) writeFileSync(fd, piece);
       fdatasyncSync(fd);
     } finally {
       closeSync(fd);

@@ -2,12 +2,14 @@ import { createHash } from "node:crypto";
 import { existsSync, ftruncateSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Event } from "../model/event.ts";
+import type { Json } from "../model/json.ts";
 import type { Clock, Emit } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { type Appender, createAppender, messageOf } from "./append.ts";
 import { writeBlob, writeWhole } from "./blobs.ts";
 import { createDeltaStreams, type DeltaEvent, type DeltaStreams } from "./deltas.ts";
 import { blobFields, inlineBytes, isBlob } from "./fields.ts";
+import { holdsLongText } from "./json-pieces.ts";
 import { maskEvent } from "./mask-event.ts";
 import type { Mask } from "./redact.ts";
 
@@ -152,7 +154,7 @@ class Writer implements LogWriter {
     try {
       const masked = this.#options.mask.mask(text);
       const name = `files/${createHash("sha256").update(masked).digest("hex").slice(0, 16)}.txt`;
-      writeWhole(path.join(this.#folder, name), masked);
+      writeWhole(path.join(this.#folder, name), [masked]);
       return ok(name);
     } catch (error) {
       return err({ message: messageOf(error) });
@@ -287,16 +289,27 @@ function createStampTime(clock: Clock): () => string {
 
 /** The event's JSON, masked, its large values moved to blobs. Nearly every event needs neither. */
 function safeJson(event: Event, mask: (text: string) => string, folder: string): string {
+  // The JSON of two long streams, six bytes for one, is not made only to find out that it is long.
+  if (isBulky(event)) return JSON.stringify(withBlobs(maskEvent(event, mask), folder));
   const json = JSON.stringify(event);
   const holdsSecret = mask(json) !== json;
   if (!holdsSecret && json.length * 3 <= inlineBytes && !json.includes('"blob":')) return json;
-  const safe: { [key: string]: unknown } = { ...(holdsSecret ? maskEvent(event, mask) : event) };
+  return JSON.stringify(withBlobs(holdsSecret ? maskEvent(event, mask) : event, folder));
+}
+
+function isBulky(event: Event): boolean {
+  return "outputs" in event && event.outputs !== undefined && holdsLongText(event.outputs);
+}
+
+function withBlobs(event: object, folder: string): object {
+  const safe: { [key: string]: unknown } = { ...event };
   for (const field of blobFields) {
-    if (safe[field] === undefined) continue;
-    const text = JSON.stringify(safe[field]);
+    const value = safe[field] as Json | undefined;
+    if (value === undefined) continue;
     // A user's value that looks like a reference is stored as one, so that a reader never takes it for ours.
-    const isLookalike = field !== "plan" && isBlob(safe[field]);
-    if (isLookalike || Buffer.byteLength(text) > inlineBytes) safe[field] = writeBlob(folder, text);
+    const isLookalike = field !== "plan" && isBlob(value);
+    if (isLookalike || holdsLongText(value) || Buffer.byteLength(JSON.stringify(value)) > inlineBytes)
+      safe[field] = writeBlob(folder, value);
   }
-  return JSON.stringify(safe);
+  return safe;
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { basename, dirname, join, normalize } from "node:path";
+import { basename, dirname, join, normalize, resolve } from "node:path";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool, ToolCall, ToolOutput } from "../model/ports.ts";
 import { type Result, err, ok } from "../model/result.ts";
@@ -58,7 +58,7 @@ async function read(args: JsonObject, call: ToolCall, kept: string | undefined):
   const path = textArgument(args, "file_path") ?? "";
   const first = Math.max(1, wholeArgument(args, "offset") ?? 1);
   const count = wholeArgument(args, "limit") ?? defaultLines;
-  const own = keptName(path, kept);
+  const own = keptName(path, kept, call);
   const opened = await openInside(own === undefined ? call.workspace : dirname(own), own ?? path, "file");
   if (!opened.ok) return opened;
   const { handle, stats, place } = opened.value;
@@ -78,12 +78,12 @@ async function read(args: JsonObject, call: ToolCall, kept: string | undefined):
   }
 }
 
-/** The file a cut result names as `files/NAME`, as an absolute path; undefined where there is none in this run. */
-function keptName(path: string, kept: string | undefined): string | undefined {
+/** The file of this run that a cut result names as `files/NAME`, or that is meant by its path; undefined for others. */
+function keptName(path: string, kept: string | undefined, { workspace }: ToolCall): string | undefined {
   if (kept === undefined || path.includes("\0")) return undefined;
-  const wanted = normalize(path);
-  const file = join(kept, basename(wanted));
-  const isNamed = wanted === file || wanted === join("files", basename(wanted));
+  const name = basename(path);
+  const file = join(kept, name);
+  const isNamed = normalize(path) === join("files", name) || resolve(workspace, path) === file;
   return isNamed && existsSync(file) ? file : undefined;
 }
 

@@ -59,7 +59,7 @@ export async function ripgrep(args: readonly string[], cwd: string, call: Search
 }
 
 /** The binary ships with a package of its own for each platform, which may be missing. */
-async function programPath(): Promise<string | undefined> {
+export async function programPath(): Promise<string | undefined> {
   try {
     return (await import("@vscode/ripgrep")).rgPath;
   } catch {

@@ -45,6 +45,10 @@ describe.skipIf(process.platform !== "linux")("memory", () => {
     ["2 GiB of text", `yes 'a line of text that is not very short' | head -c ${bytes(2048 * mib)} || true`],
     ["300 MB of NUL", `head -c ${bytes(300_000_000)} /dev/zero`],
     ["one line of 200 MB", `head -c ${bytes(200_000_000)} /dev/zero | tr '\\0' x`],
+    [
+      "300 MB of NUL on both streams together",
+      `head -c ${bytes(300_000_000)} /dev/zero & head -c ${bytes(300_000_000)} /dev/zero >&2; wait`,
+    ],
     ["both streams together", `(yes | head -c ${half} || true) & (yes error | head -c ${half} >&2 || true); wait`],
     // It cleared its environment and left its group, so nothing ends it but that nobody reads any more.
     ["a pipe that a daemon fills for ever", "( env -i setsid yes & ); sleep 0.5"],

@@ -105,6 +105,7 @@ describe("flow doctor", () => {
     const env = { GATEWAY_KEY: "sk-canary" };
     const { code, stdout } = await place.flow(["doctor"], { env });
     expect(stdout).toContain("config       flow.config.yaml\n");
+    expect(stdout).toMatch(/^sandbox +(?:works|none: no bubblewrap .+)\nsearch +works$/m);
     expect(stdout).toContain(`gateway      ${server.url}, GATEWAY_KEY is set, reachable\n`);
     expect(stdout).toMatch(/gone +http:\/\/127\.0\.0\.1:1\/v1, no key needed, not reachable: .+\n/);
     expect(stdout).toMatch(/not set up +openai \(OPENAI_API_KEY\), anthropic \(ANTHROPIC_API_KEY\)/);
@@ -122,6 +123,15 @@ describe("flow doctor", () => {
       config: { files: [], problems: [] },
     });
     expect(stdout).not.toContain('"reachable": "no"');
+  });
+
+  it("shows what restricts runs here, and what is wrong with it", async () => {
+    place.write("managed.yaml", "sandbox: on\n");
+    const env = { FLOW_MANAGED: "managed.yaml" };
+    expect((await place.flow(["doctor"], { env })).stdout).toContain("managed      managed.yaml\n");
+    place.write("managed.yaml", "sandbocks: on\n");
+    const { code, stderr } = await place.flow(["doctor"], { env });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("managed.yaml:1:1 error FLOW2002") as string]);
   });
 
   it("shows what is wrong with the configuration", async () => {

@@ -47,7 +47,7 @@ describe("agents that OpenCode's own configuration defines", () => {
 
   it("are run as they are, comments, tabs and prompts of files included", async () => {
     place.write("opencode.jsonc", config);
-    place.write("prompts/review.md", "You review \${{ all }} of it.\n");
+    place.write("prompts/review.md", "You review ${{ all }} of it.\n");
     place.write("flow.yaml", "steps: { a: { agent: reviewer, prompt: go } }\n");
     place.write("r.yaml", "agents: { reviewer: [{ text: reviewed }] }\n");
     expect((await place.flow(["run", "flow.yaml", "--script", "r.yaml"])).code).toBe(0);
@@ -99,7 +99,7 @@ describe("a user's own agents", () => {
     const env = { HOME: home.folder };
     const described = async (): Promise<string> => (await place.flow(["agents"], { env })).stdout;
     expect((await place.flow(["validate", "flow.yaml"], { env })).code).toBe(0);
-    expect(await described()).toMatch(/helper +\S+ +mine/);
+    expect(await described()).toMatch(/helper +~\/\.\S+ +mine/);
     place.write("agents/helper.md", "---\nname: helper\ndescription: ours\n---\nYou help.\n");
     expect(await described()).toMatch(/helper +agents\/helper\.md +ours/);
     home.remove();

@@ -6,7 +6,7 @@ import { check, type Conditions, resume, run } from "../../src/flow.ts";
 import type { LogLine } from "../../src/model/event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { StepKind } from "../../src/model/plan.ts";
-import { Place } from "./flow.ts";
+import { git, Place } from "./flow.ts";
 import { asker, bodies, files, head, kinds } from "./key-by-kind/kinds.ts";
 import { type Shown, table } from "./key-by-kind/table.ts";
 
@@ -53,8 +53,10 @@ describe.concurrent("a key changes what a step does:", () => {
   });
 });
 
-async function seen({ also, around, see, of }: Shown, body: string): Promise<unknown> {
+async function seen({ also, around, repository, see, of }: Shown, body: string): Promise<unknown> {
   const folder = workspace({ "main.yaml": workflow([body, also], around) });
+  if (repository)
+    for (const args of [["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "x"]]) git(folder, ...args);
   const first = await events(folder, (watched) => run({ ...watched, file: "main.yaml", cwd: folder }));
   if (of === undefined) return see(first);
   if (of === "again")

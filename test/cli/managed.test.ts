@@ -1,6 +1,10 @@
 import { chmodSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { check } from "../../src/flow.ts";
+import { governed } from "../../src/flow/governed.ts";
+import type { Limits } from "../../src/model/plan.ts";
+import { builtInCatalog } from "../../src/providers/catalog.ts";
 import { type Ended, Place, project } from "./flow.ts";
 
 let place: Place;
@@ -158,5 +162,35 @@ describe("a managed file", () => {
     chmodSync(join(place.folder, "managed.yaml"), 0o755);
     const { code, stderr } = await run();
     expect([code, stderr]).toEqual([3, expect.stringContaining("the managed file cannot be read") as string]);
+  });
+});
+
+describe("what an agent may spawn under a managed file", () => {
+  const text = `
+agents:
+  quiet: { instructions: x }
+  deep: { instructions: x, subagents: [quiet], limits: { depth: 4 } }
+steps:
+  a: { agent: quiet, prompt: hi }
+  g: { steps: { b: { agent: deep, prompt: hi, limits: { depth: 5, tokens: 10 } } } }
+`;
+
+  it.each([
+    [0, { quiet: 0, deep: 0, step: 0 }],
+    [2, { quiet: undefined, deep: 2, step: 2 }],
+    [5, { quiet: undefined, deep: 4, step: 5 }],
+  ])("is at most %d levels deep, and never deeper than without one", async (depth, expected) => {
+    const { plan } = await check({ file: "-", stdin: Buffer.from(text), cwd: place.folder });
+    if (plan === undefined) throw new Error("the workflow is broken");
+    const bounds = { rules: [], models: [], servers: [], limits: { depth, children: 3 } };
+    const found = governed(plan, { managed: bounds, catalog: builtInCatalog, asksModels: true });
+    if (!found.ok) throw new Error(found.error[0]?.message);
+    const { agents, workflows, root, digest } = found.value;
+    const limitsOf = (name: string): Limits | undefined =>
+      Object.values(agents).find((agent) => agent.name === name)?.limits;
+    const group = workflows[root]?.scope.steps[1]?.scope;
+    const step = group && "inline" in group ? group.inline.steps[0]?.limits : undefined;
+    expect({ quiet: limitsOf("quiet")?.depth, deep: limitsOf("deep")?.depth, step: step?.depth }).toEqual(expected);
+    expect([limitsOf("quiet")?.children, step?.tokens, digest]).toEqual([3, 10, plan.digest]);
   });
 });

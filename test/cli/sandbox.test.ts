@@ -136,8 +136,10 @@ describe.skipIf(!hasSandbox)("an MCP server", () => {
     agent("");
     const { code, stderr } = await run();
     expect(code).toBe(3);
-    expect(stderr).toContain("`sandbox: off` in its definition starts it without one");
-    expect(place.log()).toMatch(/EROFS.*only the workspace and .*\.cache\/flow\/mcp can be written/);
+    expect(stderr).toContain("cannot be used in the sandbox (`sandbox: off` leaves it out): it ended");
+    expect((await place.flow(["mcp", "list", "w.yaml"])).stdout).toMatch(
+      /EROFS.*only the workspace and .*\.cache\/flow\/mcp can be written/s,
+    );
     agent(", sandbox: off");
     expect(await run()).toMatchObject({ code: 0 });
     expect(existsSync(join(beside, "data/lock"))).toBe(true);
@@ -220,6 +222,7 @@ describe.skipIf(!hasSandbox || !canBePlain)("for a plain user", () => {
     );
     const { status } = flowAsPlain("run", "w.yaml", "--profile", "full");
     expect(status).toBe(0);
+    expect(place.events().flatMap((event) => (event.type === "agent.started" ? [event.sandbox] : []))).toEqual(["on"]);
     const [said] = place.events().flatMap((event) => (event.type === "tool.finished" ? [event.text] : []));
     expect(said).toContain("over");
     expect(said).not.toContain(canary);

@@ -148,6 +148,23 @@ describe("a memory", () => {
     expect(existsSync(join(place.folder, ".agents/memory/x"))).toBe(false);
   });
 
+  it("is subject to rules: a managed one can forbid it, and who only reads writes nothing there", async () => {
+    place.write("agents/worker.yaml", remembering);
+    place.write("managed.yaml", "permissions: { deny: [Memory(write)] }\n");
+    const calls = ["read", "write"].map((command): [string, object] => [
+      "Memory",
+      { command, path: "MEMORY.md", content: "x" },
+    ]);
+    reply(...calls);
+    await place.flow(["run", "flow.yaml"], { env: { FLOW_MANAGED: join(place.folder, "managed.yaml") } });
+    const judged = (): string[] => eventsOf("permission.judged").map(({ decision, rule }) => `${decision} ${rule}`);
+    expect(judged()).toEqual(["allow Memory", "deny Memory(write)"]);
+    reply(...calls);
+    await place.flow(["run", "flow.yaml", "--profile", "read"]);
+    expect(judged()).toEqual(["allow Memory", "deny Memory(write)"]);
+    expect(existsSync(join(place.folder, ".agents/memory/worker/MEMORY.md"))).toBe(false);
+  });
+
   it("is off in CI, unless somebody wants it", async () => {
     place.write("agents/worker.yaml", remembering);
     reply();

@@ -209,6 +209,11 @@ export const attacks: readonly string[] = [
   `echo ${"a".repeat(70_000)}`,
   // Files with credentials.
   "cat .env",
+  'for f in .e*; do cat "$f"; done',
+  "for f in .env; do cat $f; done",
+  "for f in env; do cat .$f; done",
+  "cat ${x:-.env}",
+  "cat $(echo .)env",
   "cat ./.env",
   "cat src/../.env",
   "cat ~/.ssh/id_rsa",

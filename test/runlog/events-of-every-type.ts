@@ -193,7 +193,7 @@ export const samples: Samples = {
       files: ["a.ts", "b.ts"],
       left: commit,
       conflicts: ["b.ts"],
-      reason: "both have changed it",
+      why: "both have changed it",
       duration: 12,
     },
   ],

@@ -1,5 +1,5 @@
 import { closeSync, mkdirSync, openSync, symlinkSync, truncateSync, writeFileSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Marks } from "../../src/process/marks.ts";
 import { createTools } from "../../src/tools/index.ts";
@@ -167,7 +167,12 @@ describe("Read of what was too long to be shown", () => {
     writeFileSync(join(work.outside, "files/.env"), "TOKEN=1");
     symlinkSync(join(work.outside, "log.jsonl"), join(work.outside, "files/link.txt"));
     const name = "files/0f3a9c1b2d4e5f60.txt";
-    for (const path of [name, `./${name}`, join(work.outside, name)])
+    for (const path of [
+      name,
+      `./${name}`,
+      `../../${basename(dirname(work.outside))}/outside/${name}`,
+      join(work.outside, name),
+    ])
       expect(await other.call("Read", { file_path: path })).toBe("     1\twhole");
     for (const path of ["files/../log.jsonl", "files/sub/x.txt", "files/..", "files/.env", "files/link.txt", "files"])
       expect(await other.call("Read", { file_path: path })).toMatch(/^error: /);

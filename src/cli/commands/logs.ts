@@ -7,6 +7,8 @@ import { say } from "../output.ts";
 interface LogsFlags extends RunFlags {
   readonly follow: boolean;
   readonly step?: string;
+  readonly agent?: string;
+  readonly tree: boolean;
   readonly type?: readonly string[];
   readonly json: boolean;
   readonly verbose: boolean;
@@ -19,6 +21,8 @@ export function defineLogs(program: Command): void {
     .description("print the log of a run")
     .option("-f, --follow", "go on until the run has ended", false)
     .option("--step <path>", "only this step, item or iteration and what is inside it, with all that commands wrote")
+    .option("--agent <id>", "only this agent run, such as `build@1.2`: its transcript")
+    .option("--tree", "with --agent: and everything that it spawned", false)
     .option("--type <types>", "only these events, with commas between; `tool` is all of `tool.…`", splitTypes)
     .option("--json", "print the lines of the log as they are", false)
     .option("-v, --verbose", "messages of agents too", false)
@@ -37,12 +41,14 @@ async function logs(run: string, flags: LogsFlags): Promise<void> {
   ]);
   const wrong = flags.type?.find((type) => !eventTypes.some((known) => isOfType(known, type)));
   if (wrong !== undefined) return refuse(visible(wrongType(wrong, eventTypes)));
+  if (flags.tree && flags.agent === undefined) return refuse("--tree goes with --agent");
   const folder = await findRunFolder(run, flags);
   if (folder === undefined) return;
   const linesOf = flags.json ? rawLines : await plainLines(flags);
   const out = new Output();
   const follow = flags.follow && { follow: () => out.flush() };
   let isFound = flags.step === undefined;
+  const agents = new Set<string>();
   for await (const record of readRun(folder, { values: flags.json ? "none" : "all", ...follow })) {
     if (record.kind === "note") say(`flow: ${visible(record.message)}\n`);
     else if (record.kind === "broken") refuse(visible(record.message));
@@ -50,14 +56,37 @@ async function logs(run: string, flags: LogsFlags): Promise<void> {
       // Every event is put into words, wanted or not: the clock starts at the first one.
       const lines = linesOf(record);
       const { type, step } = record.line as { readonly type?: unknown; readonly step?: unknown };
-      const isHere = flags.step === undefined || isInside(flags.step, step);
+      const agent = agentOf(record.line as { readonly agent?: unknown });
+      if (agent !== undefined) agents.add(agent);
+      const isHere = (flags.step === undefined || isInside(flags.step, step)) && isAgent(agent, flags);
       isFound ||= isHere;
       const isWanted = isHere && (flags.type?.some((wanted) => isOfType(String(type), wanted)) ?? true);
       if (isWanted && !(await out.write(lines))) return;
     }
   }
   await out.flush();
+  if (flags.agent !== undefined && process.exitCode === undefined && ![...agents].some((id) => isAgent(id, flags)))
+    return refuse(visible(wrongAgent(flags.agent, [...agents])));
   if (!isFound && process.exitCode === undefined) await checkStep(run, flags);
+}
+
+/** The agent run an event belongs to. */
+function agentOf({ agent, agentRun }: { readonly agent?: unknown; readonly agentRun?: unknown }): string | undefined {
+  const id = agent ?? agentRun;
+  return typeof id === "string" ? id : undefined;
+}
+
+/** What an agent run spawned has its id, a dot and a number. */
+function isAgent(id: string | undefined, { agent, tree }: LogsFlags): boolean {
+  if (agent === undefined || id === agent) return true;
+  return tree && id?.startsWith(`${agent}.`) === true;
+}
+
+function wrongAgent(agent: string, known: readonly string[]): string {
+  const near = nearest(agent, known);
+  const shown = known.length > 20 ? [...known.slice(0, 20), "…"] : known;
+  const rest = known.length === 0 ? "no agent ran in it" : `there are ${shown.join(", ")}`;
+  return `there is no agent run ${JSON.stringify(agent)}; ${near === undefined ? rest : `did you mean ${near}?`}`;
 }
 
 function isOfType(type: string, wanted: string): boolean {
@@ -73,10 +102,10 @@ function rawLines({ line }: Shown): string[] {
   return [JSON.stringify(line)];
 }
 
-async function plainLines({ step, type, verbose }: LogsFlags): Promise<(record: Shown) => string[]> {
+async function plainLines({ step, agent, type, verbose }: LogsFlags): Promise<(record: Shown) => string[]> {
   const { logLines } = await import("../../render/log-lines.ts");
   const lines = logLines({
-    verbose: verbose ? 2 : 1,
+    verbose: verbose || agent !== undefined ? 2 : 1,
     output: step === undefined ? "failed" : "all",
     everyEvent: type !== undefined,
     ...(process.stdout.isTTY && { width: process.stdout.columns }),

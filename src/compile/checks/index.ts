@@ -15,6 +15,7 @@ import { checkSize } from "./size.ts";
 import { checkStepEnv } from "./step-env.ts";
 import { checkSubAgents } from "./sub-agents.ts";
 import { checkSkills } from "./skills.ts";
+import { checkTeams } from "./teams.ts";
 import { checkToolSteps } from "./tool-steps.ts";
 import { checkUnavailable } from "./unavailable.ts";
 
@@ -33,6 +34,7 @@ export const checks: readonly Check[] = [
   checkCredentials,
   checkAgents,
   checkSubAgents,
+  checkTeams,
   checkModels,
   checkPermissions,
   checkSkills,

@@ -67,7 +67,7 @@ function checkCache(step: StepShape, workflow: LinkedWorkflow, report: Report): 
       report(
         "FLOW2009",
         at,
-        `the step \`${inner.id}\` inside has \`isolation\`, and reused outputs bring its changes not with them`,
+        `the step \`${inner.id}\` inside has \`isolation\`, and reused outputs do not bring its changes with them`,
         { related: [{ message: "`isolation` is here", at: apart.keyAt }] },
       );
     if (effect)

@@ -1,4 +1,3 @@
-import { laterHookEvents } from "../../model/hooks.ts";
 import type { Span } from "../../model/diagnostic.ts";
 import { entry, type MapNode, type SourceNode } from "../../source/document.ts";
 import { agentsOf, stepsOf } from "../linked.ts";
@@ -12,7 +11,6 @@ import type { Check } from "./check.ts";
  * the same list, and it only shrinks.
  */
 export const unavailable: { readonly [area: string]: readonly string[] } = {
-  hook: [...laterHookEvents],
 };
 
 export const checkUnavailable: Check = ({ workflow, report, tools }) => {

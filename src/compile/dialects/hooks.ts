@@ -1,4 +1,4 @@
-import { isHookEvent, laterHookEvents } from "../../model/hooks.ts";
+import { isHookEvent } from "../../model/hooks.ts";
 import type { MapEntry } from "../../source/document.ts";
 import { asText, entriesOf, itemsOf } from "../read/nodes.ts";
 import { type Draft, ignore, leaveOut, took } from "./draft.ts";
@@ -9,7 +9,7 @@ const hookKeys: ReadonlySet<string> = new Set(["type", "command", "timeout", "on
 export function putHooks(draft: Draft, theirs: MapEntry): void {
   if (theirs.value.kind !== "map") return ignore(draft, theirs, "it is no mapping of events");
   const events = theirs.value.entries.flatMap((event) => {
-    if (!isHookEvent(event.key) || laterHookEvents.some((later) => later === event.key)) {
+    if (!isHookEvent(event.key)) {
       leaveOut(draft, event.keyAt, `the hooks of \`${event.key}\` are left out: flow has no such moment`);
       return [];
     }

@@ -1,4 +1,4 @@
-import type { Word } from "../shape.ts";
+import type { Word } from "../word.ts";
 import type { MapEntry, MapNode, ScalarNode, SourceNode } from "../../source/document.ts";
 
 /**

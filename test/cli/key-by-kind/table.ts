@@ -17,6 +17,8 @@ export interface Shown {
   readonly also?: string;
   /** Other steps, in both. */
   readonly around?: readonly string[];
+  /** The workspace is a repository with everything committed. */
+  readonly repository?: true;
   readonly see: (events: readonly LogLine[]) => unknown;
   readonly with: Json;
   readonly without: Json;
@@ -344,10 +346,27 @@ export const table: { readonly [key: string]: Row } = {
       without: "success",
     }),
   ),
-  isolation: notYet(
-    "step: isolation",
+  isolation: only(
+    "FLOW2008",
     "isolation: worktree",
-    refuse(["set", "approve", "tool"], "isolation: worktree", "it writes no files"),
+    "only an agent or a command has a worktree of its own",
+    show(["agent"], {
+      does: "succeeds",
+      repository: true,
+      key: "isolation: worktree",
+      see: times("worktree.closed"),
+      with: 1,
+      without: 0,
+    }),
+    show(["run"], {
+      does: "succeeds",
+      repository: true,
+      body: "run: pwd",
+      key: "isolation: worktree",
+      see: output("stdout"),
+      with: expect.stringContaining("/worktrees/a-1") as Json,
+      without: expect.not.stringContaining("/worktrees/") as Json,
+    }),
   ),
   output: only(
     "FLOW2008",

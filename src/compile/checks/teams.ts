@@ -1,0 +1,91 @@
+import type { Span } from "../../model/diagnostic.ts";
+import { agentsOf, type LinkedWorkflow, stepsOf } from "../linked.ts";
+import type { MemberLink } from "../link-agents.ts";
+import type { AgentShape, TeamShape, Word } from "../shape.ts";
+import type { Check, CheckSource } from "./check.ts";
+
+/** Names in a team that stand for something else. */
+const taken: ReadonlySet<string> = new Set(["lead", "all", "team"]);
+
+/** Members that can work: names of their own, agents that may be used, and no team inside itself. */
+export const checkTeams: Check = (source) => {
+  const { workflow } = source;
+  for (const agent of agentsOf(workflow)) {
+    const members = workflow.crews.get(agent)?.members ?? [];
+    if (agent.team) checkTeam({ team: agent.team, members, lead: agent }, source);
+  }
+  for (const { step } of stepsOf(workflow.scope)) {
+    const lead = workflow.agents.get(step);
+    if (step.team) checkTeam({ team: step.team, members: workflow.teams.get(step) ?? [], lead }, source);
+  }
+};
+
+interface Question {
+  readonly team: TeamShape;
+  readonly members: readonly MemberLink[];
+  readonly lead: AgentShape | undefined;
+}
+
+function checkTeam({ team, members, lead }: Question, source: CheckSource): void {
+  const { report, workflow } = source;
+  const seen = new Map<string, Span>();
+  for (const { name, terms, agent } of team.members) {
+    const first = seen.get(name.text.toLowerCase());
+    if (taken.has(name.text))
+      report("FLOW6004", name.at, `a member cannot be called \`${name.text}\`: in a team that stands for something else`, {
+        suggestion: `give it another: \`{ agent: ${agent.text}, name: … }\``,
+      });
+    if (first)
+      report("FLOW6004", name.at, `two members are called \`${name.text}\``, {
+        related: [{ message: "the first is here", at: first }],
+        suggestion: `give this one a name of its own: \`{ agent: ${agent.text}, name: ${agent.text}-2 }\``,
+      });
+    seen.set(name.text.toLowerCase(), first ?? name.at);
+    if (terms.paths && terms.mode === "read")
+      report("FLOW2008", name.at, `\`mode: read\` changes nothing, and \`paths\` says where \`${name.text}\` may`, {
+        suggestion: "remove one of them",
+      });
+    for (const path of terms.paths ?? []) checkPath(path, name, source);
+  }
+  for (const { shape, member } of members) {
+    checkMember(shape, member.agent, source);
+    const way = lead && wayTo(lead, shape, workflow);
+    if (way) {
+      const names = [lead, ...way].map((it) => `\`${it.agent.name}\``).join(" -> ");
+      report("FLOW6022", member.agent.at, `a team cannot contain itself: ${names}`);
+    }
+  }
+}
+
+function checkPath(path: string, { at, text }: Word, { report }: CheckSource): void {
+  if (!path.startsWith("/") && !path.startsWith("~") && !path.split("/").includes("..")) return;
+  report("FLOW2008", at, `\`${path}\` is no place in the workspace, so \`${text}\` could change nothing there`, {
+    suggestion: "write paths from the workspace, such as `docs`",
+  });
+}
+
+function checkMember({ agent, disabled }: AgentShape, { at }: Word, { report, defaults }: CheckSource): void {
+  const configured = defaults?.disabled(agent.name);
+  if (configured) {
+    const related = [{ message: "it is disabled here", at: configured }];
+    report("FLOW6004", at, `agent \`${agent.name}\` is disabled by the configuration`, { related });
+  } else if (disabled) report("FLOW6004", at, `agent \`${agent.name}\` is disabled in its file`);
+  else if (agent.mode === "primary")
+    report("FLOW6004", at, `agent \`${agent.name}\` is only for steps (\`mode: primary\`)`, {
+      suggestion: "set `mode: all` in its file",
+    });
+}
+
+/** The agents from a member on, each a member of the one before, by which a team comes back to its lead. */
+function wayTo(lead: AgentShape, from: AgentShape, { crews }: LinkedWorkflow): readonly AgentShape[] | undefined {
+  const ways: AgentShape[][] = [[from]];
+  const seen = new Set<AgentShape>();
+  for (let way = ways.shift(); way; way = ways.shift()) {
+    const last = way.at(-1);
+    if (last === lead) return way;
+    if (last === undefined || seen.has(last)) continue;
+    seen.add(last);
+    for (const { shape } of crews.get(last)?.members ?? []) ways.push([...way, shape]);
+  }
+  return undefined;
+}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import type { LogLine } from "../../src/model/event.ts";
+import { Place } from "./flow.ts";
+
+const files = {
+  "w.yaml": `name: t
+model: scripted/s.yaml
+agents:
+  lead:
+    instructions: lead
+    prompt: go
+    team: { members: [reader, { agent: reader, name: second }] }
+  reader: { instructions: reads, tools: [Read] }
+steps:
+  a: { agent: lead }
+outputs: { text: "\${{ steps.a.outputs.text }}" }
+`,
+  "s.yaml": `agents:
+  lead:
+    - calls:
+        - { name: TeamCreate, args: { name: crew } }
+        - { name: TaskCreate, args: { subject: one, description: "do one" } }
+        - { name: TaskCreate, args: { subject: two, description: "do two" } }
+        - { name: TaskCreate, args: { subject: three, description: "do three", dependsOn: ["1"] } }
+        - { name: TaskCreate, args: { subject: four, description: "do four", dependsOn: ["2", "3"] } }
+    - text: waiting
+    - text: "end: \${{ message }}"
+    - text: "end: \${{ message }}"
+    - text: "end: \${{ message }}"
+    - text: "end: \${{ message }}"
+    - text: "end: \${{ message }}"
+  reader:
+    - calls: [{ name: TaskList, args: {} }]
+      delay: 120ms
+    - text: "did \${{ prompt }}"
+      delay: 120ms
+`,
+};
+
+/** Replies of models, by the task they were for. */
+function replies(log: readonly LogLine[]): ReadonlyMap<string, number> {
+  const tasks = new Map(log.flatMap((line) => (line.type === "agent.started" ? [[line.agent, line.spawned?.call ?? "lead"] as const] : [])));
+  const counts = new Map<string, number>();
+  for (const line of log) {
+    if (line.type !== "message" || line.usage === undefined) continue;
+    const task = tasks.get(line.agent) ?? "";
+    counts.set(task, (counts.get(task) ?? 0) + 1);
+  }
+  return counts;
+}
+
+describe("a team that is killed", () => {
+  it.each([150, 260, 330, 420, 520, 640])("goes on where it was when flow died after %i ms", async (ms) => {
+    const place = new Place(files);
+    const running = place.start(["run", "w.yaml"]);
+    await running.said("task 1 in_progress");
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    running.kill("SIGKILL");
+    await running.ended;
+    const { code, stdout, stderr } = await place.flow(["resume", "latest", "--json"]);
+    expect(stderr + stdout).not.toContain("internal");
+    expect(code).toBe(0);
+    const log = place.events();
+    const done = log.flatMap((line) => (line.type === "team.task.updated" && line.change.status === "completed" ? [line.task] : []));
+    expect(done.toSorted()).toEqual(["1", "2", "3", "4"]);
+    const told = JSON.stringify(log.filter((line) => line.type === "message" && line.from !== undefined && line.parent === null));
+    for (const task of ["one", "two", "three", "four"]) expect(told.split(`on task`).filter((it) => it.includes(`, ${task}: completed`))).toHaveLength(1);
+    // A turn that was cut off may be asked for a second time, and nothing else.
+    for (const [task, count] of replies(log)) if (task !== "lead") expect([task, count]).toEqual([task, 2]);
+    place.remove();
+  });
+});
