@@ -21,8 +21,8 @@ import { Mail } from "./mail.ts";
 import { runRights, withDenials } from "./permission.ts";
 import { firstMessages, withTexts } from "./prompt.ts";
 import { copied, type Recorded } from "./recorded.ts";
-import { Team } from "./team.ts";
-import { leadTools, memberTools } from "./team-tools.ts";
+import { Team } from "./team/team.ts";
+import { leadTools, memberTools } from "./team/tools.ts";
 import { callOf } from "./tool-call.ts";
 
 export async function launch(shared: Shared, assignment: Assignment): Promise<Result<Ended, Failure>> {

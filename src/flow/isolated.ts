@@ -33,7 +33,11 @@ interface Surroundings {
   readonly order: Order;
 }
 
-async function runIsolated(execute: Execute, attempt: Attempt, { all, order, shown }: Surroundings): Promise<StepResult> {
+async function runIsolated(
+  execute: Execute,
+  attempt: Attempt,
+  { all, order, shown }: Surroundings,
+): Promise<StepResult> {
   const { path, signal, wait, resumes, ...rest } = attempt;
   const finished = resumes === true ? all.finished(path) : undefined;
   if (finished !== undefined) return withPatch(finished.result, finished.closed, shown);
@@ -79,9 +83,11 @@ interface MemberSource {
 
 function brought(closed: Closed, shown: Shown): Brought {
   const { status, files, patch } = closed;
-  if (status === "applied") return { note: `Changed files: ${files.slice(0, 20).join(", ")}${files.length > 20 ? ", …" : ""}` };
+  if (status === "applied")
+    return { note: `Changed files: ${files.slice(0, 20).join(", ")}${files.length > 20 ? ", …" : ""}` };
   if (status === "empty") return {};
-  if (status === "kept") return patch === undefined ? {} : { note: `Its changes were not taken over; they are kept in ${shown(patch)}` };
+  if (status === "kept")
+    return patch === undefined ? {} : { note: `Its changes were not taken over; they are kept in ${shown(patch)}` };
   return { problem: conflictOf(closed, shown).message };
 }
 
@@ -105,7 +111,9 @@ function beside(value: Json, about: { readonly patch: Json; readonly files: Json
 }
 
 function withPlace(error: Failure, { patch }: Closed, shown: Shown): Failure {
-  return patch === undefined ? error : { ...error, message: `${error.message} (its changes are kept in ${shown(patch)})` };
+  return patch === undefined
+    ? error
+    : { ...error, message: `${error.message} (its changes are kept in ${shown(patch)})` };
 }
 
 function conflictOf({ status, patch = "", conflicts = [], why = "" }: Closed, shown: Shown): Failure {

@@ -168,7 +168,8 @@ async function withFound<T>(
     .map((server): Sandboxed => {
       const wish = sandboxes.value.wishOfServer(server.definition, undefined);
       const spec = server.spec.ok ? insideSandbox(server.spec.value, { ...around, wish }) : server.spec;
-      const hint = (why: string): string | undefined => spec.ok ? sandboxHint(spec.value, why, sandboxes.value) : undefined;
+      const hint = (why: string): string | undefined =>
+        spec.ok ? sandboxHint(spec.value, why, sandboxes.value) : undefined;
       return { ...server, spec, hint };
     });
   return withPool({ ...request, sandboxes: sandboxes.value }, (pool) => work(chosen, pool, pins.value));

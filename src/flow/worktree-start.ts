@@ -10,7 +10,10 @@ export interface Ground {
 }
 
 /** Why there cannot be a worktree here for what `about` says, with what to do; undefined where nothing is in the way. */
-export async function worktreeProblem(about: string, { workspace, env, isResumed }: Ground): Promise<string | undefined> {
+export async function worktreeProblem(
+  about: string,
+  { workspace, env, isResumed }: Ground,
+): Promise<string | undefined> {
   const git = createGit({ cwd: workspace, env, marks: new Marks("git") });
   const found = await findRepository(git, workspace);
   if (!found.ok) return `${about}, and ${found.error}. Or leave \`isolation\` out.`;

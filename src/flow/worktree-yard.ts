@@ -3,7 +3,14 @@ import { dirname, join, sep } from "node:path";
 import { ok, type Result } from "../model/result.ts";
 import { createGit } from "../process/git.ts";
 import type { Marks } from "../process/marks.ts";
-import { changesBetween, type Files, findRepository, type Repository, writePatch } from "../worktree/repository.ts";
+import {
+  changesBetween,
+  type Files,
+  findRepository,
+  isIgnored,
+  type Repository,
+  writePatch,
+} from "../worktree/repository.ts";
 import type { Masking } from "./masking.ts";
 
 export interface YardOptions {
@@ -54,6 +61,9 @@ export async function openYard(options: YardOptions): Promise<Result<Yard, strin
   const repository = found.value;
   mkdirSync(options.folder, { recursive: true, mode: 0o700 });
   const folder = realpathSync(options.folder);
+  // Those that are ignored as they are cannot be named: git takes that for a wish to add them.
+  const own = ownFolders(repository.top, [join(realpathSync(workspace), ".flow"), folder]);
+  const ignored = await Promise.all(own.map((path) => isIgnored(repository, path)));
   const folderOf = (name: string): string => join(folder, "worktrees", name);
   const patchOf = (name: string): string => join(folder, "files", `${name}.patch`);
   const taken = new Set<string>();
@@ -64,7 +74,7 @@ export async function openYard(options: YardOptions): Promise<Result<Yard, strin
       repository,
       folder: repository.top,
       index: join(tempFolder, "workspace.index"),
-      without: ownFolders(repository.top, [join(realpathSync(workspace), ".flow"), folder]),
+      without: own.filter((_, index) => ignored[index] !== true),
     },
     folderOf,
     indexOf: (name) => join(tempFolder, `${name}.index`),

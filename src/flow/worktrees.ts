@@ -88,6 +88,8 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 /** Milliseconds for those that are still being closed when the run has ended, and when it was killed. */
 const patience = 30_000;
 const shortPatience = 500;
+/** Milliseconds; longer than commands and tools have to end. */
+const graceAfterAbort = 10_000;
 
 /** A folder whose files are changed by worktrees: the workspace, or a worktree that others are made from. */
 interface Target {
@@ -164,10 +166,13 @@ class RunWorktrees implements Worktrees {
       without: [],
     };
     this.#targets.set(folder, { files, turns: new Turns(), head: worktree.base });
+    // Who was told to end and does not is not waited for by others.
+    const unlink = whenLate(asked.signal, () => turn.close());
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     this.#inUse.add(closed);
     const close = (end: WorktreeEnd): Promise<Closed> =>
       this.#close(yard.value, { asked, worktree, target, turn, end }).finally(() => {
+        unlink();
         turn.close();
         this.#targets.delete(folder);
         this.#inUse.delete(closed);
@@ -216,7 +221,10 @@ class RunWorktrees implements Worktrees {
     const more = { ...(agentRun !== undefined && { agentRun }), ...(isOld && { restored: true as const }) };
     emit({ type: "worktree.opened", step, ...more, worktree: name, folder, base: base.value, duration });
     const { status } = last?.closed ?? {};
-    return ok({ worktree, goesOn: goesOn === true && (status === undefined || status === "kept" || status === "empty") });
+    return ok({
+      worktree,
+      goesOn: goesOn === true && (status === undefined || status === "kept" || status === "empty"),
+    });
   }
 
   async #close(yard: Yard, closing: Closing): Promise<Closed> {
@@ -284,6 +292,17 @@ class RunWorktrees implements Worktrees {
     const applied = await yard.inTurn(() => applyChange(target.files, change, announce));
     return { patch, files, ...outcomeOf(applied) };
   }
+}
+
+/** Calls back when a signal was aborted a while ago; the returned function takes that back. */
+function whenLate(signal: AbortSignal, callback: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const start = (): void => void (timer = setTimeout(callback, graceAfterAbort));
+  signal.addEventListener("abort", start, { once: true });
+  return () => {
+    signal.removeEventListener("abort", start);
+    clearTimeout(timer);
+  };
 }
 
 interface Made {

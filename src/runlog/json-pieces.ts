@@ -31,7 +31,7 @@ function isLong(value: Json | undefined): boolean {
 
 function* textPieces(text: string): Generator<string> {
   yield '"';
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     // The two halves of a character beyond U+FFFF stay together: each alone would be written as an escape.
     const last = text.charCodeAt(at + inlineBytes - 1);
     const end = at + inlineBytes + (last >= 0xd800 && last <= 0xdbff ? 1 : 0);

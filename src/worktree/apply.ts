@@ -44,7 +44,10 @@ export async function applyChange(
     const merged = await mergeTrees(repository, { base, ours: ours.value, theirs: tree });
     if (!merged.ok) return merged;
     if ("conflicts" in merged.value)
-      return conflict(merged.value.conflicts, "the workspace has changed meanwhile in a way that does not go together with it");
+      return conflict(
+        merged.value.conflicts,
+        "the workspace has changed meanwhile in a way that does not go together with it",
+      );
     const to = merged.value.tree;
     if (to === ours.value) return ok({ kind: "applied" });
     const changes = await changesBetween(repository, ours.value, to);
@@ -55,7 +58,8 @@ export async function applyChange(
     const updated = await updateFiles(files, ours.value, to);
     if (updated.ok) return ok({ kind: "applied" });
     if (!isRefusal(updated.error)) return takeBack(files, changes.value, updated.error);
-    if (attempt === tries) return conflict(namesOf(changes.value), "the workspace changes all the time while it is applied");
+    if (attempt === tries)
+      return conflict(namesOf(changes.value), "the workspace changes all the time while it is applied");
   }
 }
 

@@ -44,7 +44,14 @@ export async function findRepository(git: Git, workspace: string): Promise<Resul
 
 /** Changed files that git knows, as `git status` has them: what would be mixed with a run's own changes. */
 export async function uncommitted({ git, top }: Repository): Promise<Result<readonly string[], string>> {
-  const status = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty"];
+  const status = [
+    "status",
+    "--porcelain=v1",
+    "-z",
+    "--no-renames",
+    "--untracked-files=no",
+    "--ignore-submodules=dirty",
+  ];
   const said = await call(git, status, { cwd: top });
   if (!said.ok) return said;
   return ok(paths(said.value).map((entry) => entry.slice(3)));
@@ -75,7 +82,11 @@ export async function treeOf(files: Files): Promise<Result<string, string>> {
 }
 
 /** A commit of a tree that no branch names, on top of another. */
-export function commitOf({ git, top }: Repository, tree: string, { on, message }: Commit): Promise<Result<string, string>> {
+export function commitOf(
+  { git, top }: Repository,
+  tree: string,
+  { on, message }: Commit,
+): Promise<Result<string, string>> {
   return call(git, ["commit-tree", "-p", on, "-m", message, tree], { cwd: top });
 }
 
@@ -90,7 +101,11 @@ export interface Changed {
   readonly status: string;
 }
 
-export async function changesBetween({ git, top }: Repository, from: string, to: string): Promise<Result<Changed[], string>> {
+export async function changesBetween(
+  { git, top }: Repository,
+  from: string,
+  to: string,
+): Promise<Result<Changed[], string>> {
   const said = await call(git, ["diff-tree", "-r", "-z", "--name-status", "--no-renames", from, to], { cwd: top });
   if (!said.ok) return said;
   const words = paths(said.value);
@@ -118,7 +133,10 @@ export interface Merge {
 export type Merged = { readonly tree: string } | { readonly conflicts: readonly string[] };
 
 /** Merges two trees in the repository alone: no file is touched. */
-export async function mergeTrees(repository: Repository, { base, ours, theirs }: Merge): Promise<Result<Merged, string>> {
+export async function mergeTrees(
+  repository: Repository,
+  { base, ours, theirs }: Merge,
+): Promise<Result<Merged, string>> {
   const { git, top } = repository;
   if (ours === theirs) return ok({ tree: ours });
   const on = { on: base, message: "flow: one side of a merge" };
@@ -126,7 +144,9 @@ export async function mergeTrees(repository: Repository, { base, ours, theirs }:
   const commits = sides.flatMap((side) => (side.ok ? [side.value] : []));
   const failed = sides.find((side) => !side.ok);
   if (failed?.ok === false) return failed;
-  const answer = await git(["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ...commits], { cwd: top });
+  const answer = await git(["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ...commits], {
+    cwd: top,
+  });
   if (answer.kind === "broken") return err(answer.message);
   if (answer.code > 1) return err(said(answer.stderr));
   const [tree = "", ...conflicts] = paths(answer.stdout);
@@ -142,6 +162,10 @@ export async function updateFiles(files: Files, from: string, to: string): Promi
 export async function restoreFiles(files: Files, names: readonly string[]): Promise<Result<string, string>> {
   const stdin = names.map((name) => `${name}\0`).join("");
   return call(files.repository.git, ["checkout-index", "--force", "-z", "--stdin"], { ...place(files), stdin });
+}
+
+export async function isIgnored({ git, top }: Repository, path: string): Promise<boolean> {
+  return (await call(git, ["check-ignore", "--quiet", path], { cwd: top })).ok;
 }
 
 /** Fills the index of some files with a tree; the files stay as they are. */

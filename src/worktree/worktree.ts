@@ -60,8 +60,7 @@ export async function commitOfWorktree(
   index: string,
 ): Promise<Result<string, string>> {
   // Without its files everything would look deleted.
-  if (!isWhole(folder))
-    return err(`the folder of the worktree ${folder} was removed or replaced while it was in use`);
+  if (!isWhole(folder)) return err(`the folder of the worktree ${folder} was removed or replaced while it was in use`);
   const files: Files = { repository, folder, admin, index, without: [] };
   const tree = await treeOf(files);
   if (!tree.ok) return tree;

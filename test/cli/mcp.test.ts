@@ -356,7 +356,9 @@ describe("flow mcp", () => {
     });
     expect(await place.flow(["mcp", "call", "nope", "x"])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("there is no server `nope` in a configuration or in .mcp.json; there are `files`, `memory`"),
+      stderr: expect.stringContaining(
+        "there is no server `nope` in a configuration or in .mcp.json; there are `files`, `memory`",
+      ),
     });
   });
 

@@ -26,7 +26,9 @@ export class Repository extends Place {
     const branches = this.git("branch", "--list", "--all", "--format=%(refname:short)").trim().split("\n");
     const staged = this.git("diff", "--cached", "--name-only").trim();
     const left = this.git("for-each-ref").trim().split("\n").length;
-    return [`${worktrees} worktree`, ...branches, staged, this.git("stash", "list").trim(), `${left} ref`].filter((it) => it !== "");
+    return [`${worktrees} worktree`, ...branches, staged, this.git("stash", "list").trim(), `${left} ref`].filter(
+      (it) => it !== "",
+    );
   }
 }
 

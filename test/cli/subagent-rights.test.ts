@@ -103,9 +103,9 @@ describe("what asks", () => {
   it("three levels down ends a run without a terminal at once, with exit 6 and the rule to add", async () => {
     const place = placeWith(levels({ bottom: ", tools: [Write]" }, write));
     const { code, stderr } = await place.flow(["run", "flow.yaml"]);
-    expect([code, stderr]).toEqual([6, expect.stringContaining("--allow 'Write(made.txt)'")]);
+    expect([code, stderr]).toEqual([6, expect.stringContaining("--allow 'Write(./made.txt)'")]);
     const [judged, denied] = [of(place.events(), "permission.judged"), of(place.events(), "agent.finished")];
-    expect(judged.find(({ agent }) => agent === "a@1.1.1")).toMatchObject({ decision: "ask", toAllow: ["Write(made.txt)"] });
+    expect(judged.find(({ agent }) => agent === "a@1.1.1")).toMatchObject({ decision: "ask", toAllow: ["Write(./made.txt)"] });
     const took = Date.parse(denied.at(-1)?.time ?? "") - Date.parse(judged.at(-1)?.time ?? "");
     expect(took).toBeLessThan(1000);
     expect(ends(place.events())).toEqual(["a@1.1.1 bottom denied", "a@1.1 middle denied", "a@1 a denied"]);
@@ -131,7 +131,7 @@ describe("what asks", () => {
     };
     const result = await run({ file: "flow.yaml", cwd: place.folder, asker, by: "me" });
     expect(result.started && result.end.exitCode).toBe(0);
-    expect(questions).toEqual(["Sub-agent bottom: allow Write(made.txt)? (asked because of `*`)"]);
+    expect(questions).toEqual(["Sub-agent bottom: allow Write(./made.txt)? (asked because of `*`)"]);
     expect(answers(place.events(), "a@1.1.1", "Write").map(({ status }) => status)).toEqual(["completed", "completed"]);
   });
 

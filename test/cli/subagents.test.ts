@@ -103,7 +103,7 @@ describe("a sub-agent", () => {
     const [end] = of(place.events(), "tool.finished").filter(({ name }) => name === "Task");
     expect(end?.text.length).toBeLessThan(60_000);
     const file = end?.file ?? "nowhere";
-    expect(place.read(file.slice(place.folder.length + 1))).toMatch(/^(word ){19000}/);
+    expect(place.read(join(".flow/runs", place.runs()[0] ?? "", file))).toMatch(/^(word ){19000}/);
   });
 
   it("asks its own model or its parent's; a call may name another that the plan has, and no other", async () => {

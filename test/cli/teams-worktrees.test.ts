@@ -109,7 +109,11 @@ describe("members in worktrees of their own", () => {
     const { code, stderr } = await place.flow(["resume", "latest"]);
     expect(stderr).not.toMatch(/task \d failed/);
     expect(code).toBe(0);
-    expect(place.read("log.txt")).toBe("1\nagain\n1\nagain\n");
+    // A command that was cut off is not repeated: it may have happened.
+    expect(place.read("log.txt")).toMatch(/^(?:1\n)?(?:again\n)?(?:1\n)?(?:again\n)?$/);
+    const unknown = ofType(place.events(), "message").filter(({ message }) => JSON.stringify(message).includes("unknown: the run was interrupted"));
+    const lines = place.read("log.txt").split("\n").length - 1;
+    expect(lines).toBeGreaterThanOrEqual(4 - new Set(unknown.map((line) => JSON.stringify(line.message))).size);
     expect(place.traces).toEqual(untouched);
   });
 });

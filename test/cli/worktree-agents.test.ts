@@ -56,7 +56,11 @@ describe("an agent with isolation: worktree", () => {
       (place, events, code) => {
         expect(code).toBe(6);
         const [write, read, edit, bash, refused, denied, outside] = results(events);
-        expect([write, read, edit].map((text) => text?.split(":")[0])).toEqual(["Write completed", "Read completed", "Edit completed"]);
+        expect([write, read, edit].map((text) => text?.split(":")[0])).toEqual([
+          "Write completed",
+          "Read completed",
+          "Edit completed",
+        ]);
         expect(bash).toMatch(/worktrees\/work-1\n M src\/a\.txt\n\?\? src\/new\.txt$/);
         expect([refused, denied, outside]).toEqual([
           expect.stringContaining("Write error"),
@@ -85,7 +89,11 @@ describe("an agent with isolation: worktree", () => {
         expect(checks.at(-1)).toContain("/worktrees/work-1");
         const end = events.find((it) => it.type === "step.finished");
         expect(end).toMatchObject({
-          outputs: { text: "done", files: ["src/new.txt", "src/ok.txt"], patch: expect.stringMatching(/files\/work-1\.patch$/) },
+          outputs: {
+            text: "done",
+            files: ["src/new.txt", "src/ok.txt"],
+            patch: expect.stringMatching(/files\/work-1\.patch$/),
+          },
         });
       },
     ));
@@ -110,9 +118,14 @@ git add -A; git -c user.name=a -c user.email=a@b commit -qm mine; git log --form
         expect([code, said]).toEqual([0, expect.stringContaining("Read-only file system")]);
         expect(said).not.toContain("never");
         expect(said).toMatch(/one\nmine$/);
-        expect([place.status, existsSync(join(place.folder, "out.txt")), place.traces]).toEqual([["?? src/in.txt"], false, untouched]);
+        expect([place.status, existsSync(join(place.folder, "out.txt")), place.traces]).toEqual([
+          ["?? src/in.txt"],
+          false,
+          untouched,
+        ]);
       },
-    ));
+    ),
+  );
 
   test("is watched by hooks that run in its worktree", () =>
     ran(
@@ -146,7 +159,8 @@ git add -A; git -c user.name=a -c user.email=a@b commit -qm mine; git log --form
           "",
           `mcp: { places: { command: node, args: [server.mjs] } }`,
         ),
-        "agents/worker.yaml": "instructions: You.\nprompt: hi\ntools: [mcp__places]\npermissions: { mcp__places: allow }\n",
+        "agents/worker.yaml":
+          "instructions: You.\nprompt: hi\ntools: [mcp__places]\npermissions: { mcp__places: allow }\n",
         "server.mjs": `
 import { createInterface } from "node:readline";
 const answers = {
@@ -161,7 +175,10 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 `,
       },
       (_, events, code) => {
-        expect([code, results(events)]).toEqual([expect.anything(), [expect.stringMatching(/completed: .*worktrees\/work-1$/)]]);
+        expect([code, results(events)]).toEqual([
+          expect.anything(),
+          [expect.stringMatching(/completed: .*worktrees\/work-1$/)],
+        ]);
       },
     ));
 });

@@ -110,7 +110,11 @@ describe.concurrent("a worktree that was open when flow died", () => {
       place.write(".flow/go", "");
       const resumed = await place.flow(["resume", "latest"]);
       expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringContaining("patch not applied (2 files)")]);
-      expect([place.read("a.txt"), place.status, place.traces]).toEqual(["start\nline\n", [" M a.txt", "?? b.txt"], untouched]);
+      expect([place.read("a.txt"), place.status, place.traces]).toEqual([
+        "start\nline\n",
+        [" M a.txt", "?? b.txt"],
+        untouched,
+      ]);
       expect(place.read(`.flow/runs/${run}/files/add-1.patch`)).toContain("+line");
     }));
 
@@ -120,7 +124,9 @@ describe.concurrent("a worktree that was open when flow died", () => {
       const next = await place.flow(["run", "other.yaml"]);
       expect([next.code, next.stderr]).toEqual([
         0,
-        expect.stringContaining(`removed the worktree add-1, which run ${run} had left behind; what was in it is kept in`),
+        expect.stringContaining(
+          `removed the worktree add-1, which run ${run} had left behind; what was in it is kept in`,
+        ),
       ]);
       expect(place.read(`.flow/runs/${run}/files/add-1.patch`)).toContain("+line");
       expect([place.status, place.traces]).toEqual([[], untouched]);
@@ -141,6 +147,31 @@ describe.concurrent("a worktree that was open when flow died", () => {
       expect((await running.ended).code).toBe(130);
       expect([place.status, place.traces]).toEqual([[], untouched]);
     }));
+
+  test("is left for the next run when everything has to end at once", () =>
+    within(
+      {
+        ...waits,
+        "w.yaml": waits["w.yaml"]
+          .replace("run: '", "run: 'trap : TERM; ")
+          .replace("sleep 60", "while :; do sleep 1; done"),
+      },
+      async (place) => {
+        const running = place.start(["run", "w.yaml", "--input", `top=${place.folder}`]);
+        await running.said("start run");
+        const run = place.runs()[0] ?? "";
+        while (!existsSync(join(place.folder, ".flow/runs", run, "worktrees/add-1/b.txt")))
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        running.kill("SIGINT");
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const second = performance.now();
+        running.kill("SIGINT");
+        expect([(await running.ended).code, performance.now() - second < 3000]).toEqual([130, true]);
+        await place.flow(["run", "other.yaml"]);
+        expect(place.read(`.flow/runs/${run}/files/add-1.patch`)).toContain("+line");
+        expect([place.status, place.traces]).toEqual([[], untouched]);
+      },
+    ));
 
   test("of a run whose folder was deleted is forgotten by git as well", () =>
     within(waits, async (place) => {
@@ -167,22 +198,28 @@ agents:
 `,
   };
 
-  test.each(["SIGINT", "SIGKILL"] as const)("by %s finds its files as it had left them, and asks for nothing twice", async (signal) => {
-    const replies = files["replies.yaml"];
-    await within({ ...files, "replies.yaml": replies.replace("DELAY", "30s") }, async (place) => {
-      const running = place.start(["run", "w.yaml", "-v"]);
-      await running.said("tool Write ok");
-      running.kill(signal);
-      await running.ended;
-      place.write("replies.yaml", replies.replace("DELAY", "1ms"));
-      const resumed = await place.flow(["resume", "latest"]);
-      expect([resumed.code, resumed.stderr]).toEqual([0, expect.anything()]);
-      expect([place.read("one.txt"), place.read("two.txt"), place.traces]).toEqual(["1\n", "1\n", untouched]);
-      const events = place.events();
-      expect(events.filter((it) => it.type === "tool.started" && it.name === "Write")).toHaveLength(1);
-      expect(events.filter((it) => it.type === "worktree.opened").map((it) => "restored" in it)).toEqual([false, true]);
-    });
-  });
+  test.each(["SIGINT", "SIGKILL"] as const)(
+    "by %s finds its files as it had left them, and asks for nothing twice",
+    async (signal) => {
+      const replies = files["replies.yaml"];
+      await within({ ...files, "replies.yaml": replies.replace("DELAY", "30s") }, async (place) => {
+        const running = place.start(["run", "w.yaml", "-v"]);
+        await running.said("tool Write ok");
+        running.kill(signal);
+        await running.ended;
+        place.write("replies.yaml", replies.replace("DELAY", "1ms"));
+        const resumed = await place.flow(["resume", "latest"]);
+        expect([resumed.code, resumed.stderr]).toEqual([0, expect.anything()]);
+        expect([place.read("one.txt"), place.read("two.txt"), place.traces]).toEqual(["1\n", "1\n", untouched]);
+        const events = place.events();
+        expect(events.filter((it) => it.type === "tool.started" && it.name === "Write")).toHaveLength(1);
+        expect(events.filter((it) => it.type === "worktree.opened").map((it) => "restored" in it)).toEqual([
+          false,
+          true,
+        ]);
+      });
+    },
+  );
 
   test("finds them although another run has tidied up, and git has forgotten what was not named", async () => {
     const replies = files["replies.yaml"];
@@ -233,7 +270,8 @@ steps:
         if (place.runs().length === 0 || !place.log().includes("\n")) return;
         const resumed = await place.flow(["resume", "latest"]);
         expect([round, resumed.code, resumed.stderr]).toEqual([round, 0, expect.anything()]);
-        for (const name of ["one", "two", "a", "b", "c"]) expect([round, place.read(`${name}.txt`)]).toEqual([round, `${name}\n`]);
+        for (const name of ["one", "two", "a", "b", "c"])
+          expect([round, place.read(`${name}.txt`)]).toEqual([round, `${name}\n`]);
         expect(place.read("big.txt").length).toBe(108_894);
         expect([place.read("count.txt").trim(), place.traces]).toEqual(["23006", untouched]);
         place.events();

@@ -75,7 +75,10 @@ outputs: { patch: "\${{ steps.work.outputs.patch }}" }
 
   test("gives no patch where nothing was changed, and counts no file that git ignores", () =>
     within(
-      { ".gitignore": "out\n", "w.yaml": "steps: { a: { isolation: worktree, run: 'echo x > out; test ! -e kept' } }" },
+      {
+        ".gitignore": "out\n.flow/\n",
+        "w.yaml": "steps: { a: { isolation: worktree, run: 'echo x > out; test ! -e kept' } }",
+      },
       async (place) => {
         const ended = await place.flow(["run", "w.yaml"]);
         expect([ended.code, closed(place.events())]).toEqual([0, ["a empty"]]);
@@ -102,16 +105,24 @@ steps:
       },
       async (place) => {
         expect((await place.flow(["run", "w.yaml"])).code).toBe(0);
-        expect(readFileSync(join(place.folder, "data.bin"))).toEqual(Buffer.from([0, 1, 255, ...Buffer.from("binary")]));
+        expect(readFileSync(join(place.folder, "data.bin"))).toEqual(
+          Buffer.from([0, 1, 255, ...Buffer.from("binary")]),
+        );
         expect(readFileSync(join(place.folder, "latin1.txt"))).toEqual(Buffer.from([0x63, 0x61, 0x66, 0xe9, 0x0a]));
-        expect([place.read("crlf.txt"), place.read("dir"), place.read("link")]).toEqual(["a\r\nc\r\n", "file\n", "#!/bin/sh\n"]);
+        expect([place.read("crlf.txt"), place.read("dir"), place.read("link")]).toEqual([
+          "a\r\nc\r\n",
+          "file\n",
+          "#!/bin/sh\n",
+        ]);
         expect(statSync(join(place.folder, "run.sh")).mode & 0o111).toBe(0o111);
         expect(place.read("deep/with space/näme.txt")).toBe("x\n");
         expect(outputs(place.events(), "a")["files"]).toContain("deep/with space/näme.txt");
         place.git("checkout", "--quiet", ".");
         place.git("clean", "--quiet", "--force", "-d");
         place.git("apply", String(outputs(place.events(), "a")["patch"]));
-        expect(readFileSync(join(place.folder, "data.bin"))).toEqual(Buffer.from([0, 1, 255, ...Buffer.from("binary")]));
+        expect(readFileSync(join(place.folder, "data.bin"))).toEqual(
+          Buffer.from([0, 1, 255, ...Buffer.from("binary")]),
+        );
       },
     ));
 
@@ -130,7 +141,9 @@ steps:
         place.write("note.txt", "not committed\n");
         expect((await place.flow(["run", "w.yaml"])).code).toBe(0);
         expect(outputs(place.events(), "one")["stdout"]).toBe("1\n2\nnot committed");
-        expect(outputs(place.events(), "two")["stdout"]).toMatch(/^1\n2\n3\nflow: the workspace as two-1 found it .*\nstart$/);
+        expect(outputs(place.events(), "two")["stdout"]).toMatch(
+          /^1\n2\n3\nflow: the workspace as two-1 found it .*\nstart$/,
+        );
         expect([place.read("a.txt"), place.traces]).toEqual(["1\n2\n3\n4\n", untouched]);
       },
     ));
@@ -211,7 +224,11 @@ steps:
         expect(place.traces).toEqual(untouched);
         // On what is there now it has nothing to change in that line any more.
         const resumed = await place.flow(["resume", "latest"]);
-        expect([resumed.code, place.read("b.txt"), place.read("a.txt")]).toEqual([0, "other\n", ten.replace("5", "five")]);
+        expect([resumed.code, place.read("b.txt"), place.read("a.txt")]).toEqual([
+          0,
+          "other\n",
+          ten.replace("5", "five"),
+        ]);
       },
     ));
 
@@ -278,10 +295,33 @@ steps:
         expect([ended.code, place.status, place.traces]).toEqual([1, [], untouched]);
         expect(closed(place.events()).toSorted()).toEqual(["all[0] kept", "all[1] kept", "bad kept", "late kept"]);
         const files = join(".flow/runs", place.runs()[0] ?? "", "files");
-        expect(failure(place.events(), "bad")).toBe(`exit: exited with 3 (its changes are kept in ${files}/bad-1.patch)`);
-        for (const name of ["bad-1", "late-1", "all-0-1", "all-1-1"]) expect(place.read(`${files}/${name}.patch`)).toContain("+half");
+        expect(failure(place.events(), "bad")).toBe(
+          `exit: exited with 3 (its changes are kept in ${files}/bad-1.patch)`,
+        );
+        for (const name of ["bad-1", "late-1", "all-0-1", "all-1-1"])
+          expect(place.read(`${files}/${name}.patch`)).toContain("+half");
         const shown = await place.flow(["show", "latest"]);
         expect(shown.stdout).toContain("patch not applied (bad.txt), because this did not succeed");
+      },
+    ));
+
+  test("can be taken back by an undo, which works in the workspace", () =>
+    within(
+      {
+        "a.txt": ten,
+        "w.yaml": `
+steps:
+  work:
+    isolation: worktree
+    run: "sed -i 's/^5$/five/' a.txt; echo new > b.txt"
+    undo: { run: 'pwd; git apply --reverse "$P"', env: { P: "\${{ steps.work.outputs.patch }}" } }
+  fails: { needs: [work], run: "exit 1" }
+`,
+      },
+      async (place) => {
+        const ended = await place.flow(["run", "w.yaml"]);
+        expect([ended.code, place.status]).toEqual([1, []]);
+        expect(place.events()).toContainEqual(expect.objectContaining({ type: "step.undone", outcome: "success" }));
       },
     ));
 
@@ -289,7 +329,8 @@ steps:
     within(
       {
         ".gitignore": "local.cfg\n",
-        "w.yaml": "steps: { a: { isolation: worktree, run: 'rm .gitignore; echo theirs > local.cfg; echo x > b.txt' } }",
+        "w.yaml":
+          "steps: { a: { isolation: worktree, run: 'rm .gitignore; echo theirs > local.cfg; echo x > b.txt' } }",
       },
       async (place) => {
         place.write("local.cfg", "mine\n");
@@ -332,7 +373,10 @@ steps:
 
   test("hide secrets that a command has written, and still bring them in", () =>
     within(
-      { "w.yaml": "secrets: [TOKEN]\nsteps: { a: { isolation: worktree, env: { T: '${{ secrets.TOKEN }}' }, run: 'echo \"key=$T\" > a.cfg' } }" },
+      {
+        "w.yaml":
+          "secrets: [TOKEN]\nsteps: { a: { isolation: worktree, env: { T: '${{ secrets.TOKEN }}' }, run: 'echo \"key=$T\" > a.cfg' } }",
+      },
       async (place) => {
         const ended = await place.flow(["run", "w.yaml"], { env: { TOKEN: "hunter2-hunter2" } });
         expect([ended.code, place.read("a.cfg")]).toEqual([0, "key=hunter2-hunter2\n"]);
@@ -348,7 +392,10 @@ describe.concurrent("a run with worktrees does not start", () => {
   const about = "step `a` has `isolation: worktree`, and ";
 
   async function refusedIn(place: Place, said: string): Promise<void> {
-    for (const args of [["run", "w.yaml"], ["run", "w.yaml", "--dry-run"]]) {
+    for (const args of [
+      ["run", "w.yaml"],
+      ["run", "w.yaml", "--dry-run"],
+    ]) {
       const ended = await place.flow(args);
       expect([ended.code, ended.stdout, ended.stderr]).toEqual([2, "", expect.stringContaining(about + said)]);
     }
@@ -398,22 +445,32 @@ describe.concurrent("a run with worktrees does not start", () => {
 
 describe.concurrent("the repository around", () => {
   test("runs none of its hooks, and none of the caller's variables leads elsewhere", () =>
-    within({ "w.yaml": "steps: { a: { isolation: worktree, run: 'git rev-parse --show-toplevel; echo x > a.txt' } }" }, async (place) => {
-      for (const hook of ["post-checkout", "reference-transaction", "post-index-change"]) {
-        writeFileSync(join(place.folder, ".git/hooks", hook), `#!/bin/sh\necho ${hook} >> "${place.folder}/../$(basename "${place.folder}").hooks"\n`);
-        chmodSync(join(place.folder, ".git/hooks", hook), 0o755);
-      }
-      const other = new Repository({ "x.txt": "x" });
-      const env = { GIT_DIR: join(other.folder, ".git"), GIT_WORK_TREE: other.folder, GIT_INDEX_FILE: join(other.folder, ".git/index") };
-      const ended = await place.flow(["run", "w.yaml"], { env });
-      expect([ended.code, ended.stderr]).toEqual([0, expect.anything()]);
-      expect(outputs(place.events(), "a")["stdout"]).toContain("/worktrees/a-1");
-      // Asked first: the test's own git runs them.
-      expect(existsSync(`${place.folder}.hooks`)).toBe(false);
-      expect([place.status, other.status]).toEqual([["?? a.txt"], []]);
-      rmSync(`${place.folder}.hooks`, { force: true });
-      other.remove();
-    }));
+    within(
+      { "w.yaml": "steps: { a: { isolation: worktree, run: 'git rev-parse --show-toplevel; echo x > a.txt' } }" },
+      async (place) => {
+        for (const hook of ["post-checkout", "reference-transaction", "post-index-change"]) {
+          writeFileSync(
+            join(place.folder, ".git/hooks", hook),
+            `#!/bin/sh\necho ${hook} >> "${place.folder}/../$(basename "${place.folder}").hooks"\n`,
+          );
+          chmodSync(join(place.folder, ".git/hooks", hook), 0o755);
+        }
+        const other = new Repository({ "x.txt": "x" });
+        const env = {
+          GIT_DIR: join(other.folder, ".git"),
+          GIT_WORK_TREE: other.folder,
+          GIT_INDEX_FILE: join(other.folder, ".git/index"),
+        };
+        const ended = await place.flow(["run", "w.yaml"], { env });
+        expect([ended.code, ended.stderr]).toEqual([0, expect.anything()]);
+        expect(outputs(place.events(), "a")["stdout"]).toContain("/worktrees/a-1");
+        // Asked first: the test's own git runs them.
+        expect(existsSync(`${place.folder}.hooks`)).toBe(false);
+        expect([place.status, other.status]).toEqual([["?? a.txt"], []]);
+        rmSync(`${place.folder}.hooks`, { force: true });
+        other.remove();
+      },
+    ));
 
   test("may itself be a worktree, and may be reached by a link", () =>
     within({ "w.yaml": "steps: { a: { isolation: worktree, run: 'echo x > a.txt' } }" }, async (place) => {
@@ -422,16 +479,25 @@ describe.concurrent("the repository around", () => {
       symlinkSync(linked, join(place.folder, "way"));
       const ended = await place.flow(["run", "w.yaml"], { cwd: "way" });
       expect([ended.code, ended.stderr]).toEqual([0, expect.anything()]);
-      expect([readFileSync(join(linked, "a.txt"), "utf8"), git(linked, "status", "--porcelain")]).toEqual(["x\n", "?? a.txt\n"]);
+      expect([readFileSync(join(linked, "a.txt"), "utf8"), git(linked, "status", "--porcelain")]).toEqual([
+        "x\n",
+        "?? a.txt\n",
+      ]);
       expect(place.git("worktree", "list").trim().split("\n")).toHaveLength(2);
     }));
 
   test("keeps the run's own folder out of every tree, wherever it lies", () =>
-    within({ "w.yaml": "steps: { a: { isolation: worktree, foreach: [1, 2], run: 'ls; echo x > \"$N\"', env: { N: '${{ item }}' } } }" }, async (place) => {
-      const ended = await place.flow(["run", "w.yaml", "--runs-dir", "our/runs"]);
-      expect([ended.code, ended.stderr]).toEqual([0, expect.anything()]);
-      const [run] = place.runs("our/runs");
-      expect(place.read(`our/runs/${run}/files/a-0-1.patch`)).not.toContain("log.jsonl");
-      expect(place.status.filter((line) => !line.includes("our/runs"))).toEqual(["?? 1", "?? 2"]);
-    }));
+    within(
+      {
+        "w.yaml":
+          "steps: { a: { isolation: worktree, foreach: [1, 2], run: 'ls; echo x > \"$N\"', env: { N: '${{ item }}' } } }",
+      },
+      async (place) => {
+        const ended = await place.flow(["run", "w.yaml", "--runs-dir", "our/runs"]);
+        expect([ended.code, ended.stderr]).toEqual([0, expect.anything()]);
+        const [run] = place.runs("our/runs");
+        expect(place.read(`our/runs/${run}/files/a-0-1.patch`)).not.toContain("log.jsonl");
+        expect(place.status.filter((line) => !line.includes("our/runs"))).toEqual(["?? 1", "?? 2"]);
+      },
+    ));
 });

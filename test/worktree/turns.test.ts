@@ -6,7 +6,15 @@ const never = new AbortController().signal;
 
 describe("an order of declaration", () => {
   test("is that of the steps, then of items, then of iterations, and what lies inside comes behind", () => {
-    const sorted = [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [1, 0, 0, 0, 0, 0], [1, 0, 0, 2, 0, 0], [2, 0, 0]];
+    const sorted = [
+      [0, 0, 0],
+      [0, 0, 1],
+      [0, 1, 0],
+      [1, 0, 0],
+      [1, 0, 0, 0, 0, 0],
+      [1, 0, 0, 2, 0, 0],
+      [2, 0, 0],
+    ];
     expect(sorted.toReversed().toSorted(compareOrders)).toEqual(sorted);
   });
 });
@@ -14,21 +22,25 @@ describe("an order of declaration", () => {
 describe("turns", () => {
   test("are taken in the order of declaration, whoever ends first", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.shuffledSubarray([0, 1, 2, 3, 4, 5, 6, 7], { minLength: 1 }), fc.func(fc.nat(3)), async (ends, lag) => {
-        const turns = new Turns();
-        const open = new Map(ends.toSorted((a, b) => a - b).map((order) => [order, turns.open([order])]));
-        const applied: number[] = [];
-        await Promise.all(
-          ends.map(async (order) => {
-            for (let waited = lag(order); waited > 0; waited--) await Promise.resolve();
-            const turn = open.get(order);
-            expect(await turn?.mine(never)).toBe(true);
-            applied.push(order);
-            turn?.close();
-          }),
-        );
-        expect(applied).toEqual(applied.toSorted((a, b) => a - b));
-      }),
+      fc.asyncProperty(
+        fc.shuffledSubarray([0, 1, 2, 3, 4, 5, 6, 7], { minLength: 1 }),
+        fc.func(fc.nat(3)),
+        async (ends, lag) => {
+          const turns = new Turns();
+          const open = new Map(ends.toSorted((a, b) => a - b).map((order) => [order, turns.open([order])]));
+          const applied: number[] = [];
+          await Promise.all(
+            ends.map(async (order) => {
+              for (let waited = lag(order); waited > 0; waited--) await Promise.resolve();
+              const turn = open.get(order);
+              expect(await turn?.mine(never)).toBe(true);
+              applied.push(order);
+              turn?.close();
+            }),
+          );
+          expect(applied).toEqual(applied.toSorted((a, b) => a - b));
+        },
+      ),
       { numRuns: 200 },
     );
   });

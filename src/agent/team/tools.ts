@@ -1,7 +1,7 @@
-import { type JsonObject, own } from "../model/json.ts";
-import type { Tool, ToolOutput } from "../model/ports.ts";
-import { err, ok, type Result } from "../model/result.ts";
-import { messageKinds, type TaskChange, taskStatuses, type TeamMessageKind, type TeamTask } from "../model/team.ts";
+import { type JsonObject, own } from "../../model/json.ts";
+import type { Tool, ToolOutput } from "../../model/ports.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { messageKinds, type TaskChange, taskStatuses, type TeamMessageKind, type TeamTask } from "../../model/team.ts";
 import type { Team } from "./team.ts";
 
 /** What the lead of a team calls. */
@@ -69,7 +69,11 @@ class Arguments {
 }
 
 const id = { type: "string", description: "The id of the task." };
-const dependsOn = { type: "array", items: { type: "string" }, description: "Ids of tasks that have to be completed before." };
+const dependsOn = {
+  type: "array",
+  items: { type: "string" },
+  description: "Ids of tasks that have to be completed before.",
+};
 const subject = { type: "string", minLength: 1, maxLength: 200, description: "What it is about, in a few words." };
 
 function createTool(team: Team): Tool {
@@ -206,7 +210,8 @@ function statusTool(team: Team): Tool {
       const { state } = team;
       if (state === undefined) return err("There is no team.");
       const members = [...state.members.values()].map(
-        ({ name, agent, state: doing, task }) => `- ${name} (${agent}): ${doing}${task === undefined ? "" : ` on task ${task}`}`,
+        ({ name, agent, state: doing, task }) =>
+          `- ${name} (${agent}): ${doing}${task === undefined ? "" : ` on task ${task}`}`,
       );
       const counts = taskStatuses.map((status) => `${countOf(state.tasks.values(), status)} ${status}`);
       return ok(`${state.name}\n${members.join("\n")}\nTasks: ${counts.join(", ")}`);
@@ -236,7 +241,8 @@ function messageTool(team: Team, who: string): Tool {
       const [to, summary, approve] = [args.text("to") ?? "", args.text("summary"), args.flag("approve")];
       const written = kinds.find((kind) => kind === args.text("kind")) ?? "message";
       const kind = to === "all" && written === "message" ? "broadcast" : written;
-      if (kind.endsWith("_response") && approve === undefined) return err(`A \`${kind}\` says yes or no: give \`approve\`.`);
+      if (kind.endsWith("_response") && approve === undefined)
+        return err(`A \`${kind}\` says yes or no: give \`approve\`.`);
       return team.send({
         from: who,
         to,

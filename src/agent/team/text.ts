@@ -1,4 +1,5 @@
-import type { TeamState, TeamTask } from "../model/team.ts";
+import { unreachable } from "../../model/result.ts";
+import type { TeamMessage, TeamState, TeamTask } from "../../model/team.ts";
 
 /** What a member is told of its team, behind its own instructions. */
 export function memberText(
@@ -33,4 +34,36 @@ export function taskText({ id, subject, description, dependsOn }: TeamTask, { ta
   const parts = [`Your task is ${id}: ${subject}`, description];
   if (before.length > 0) parts.push(`What it builds on:\n\n${before.join("\n\n")}`);
   return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** What the lead is told of a task that has come to its end. */
+export function reportText(
+  { id, subject, status }: Pick<TeamTask, "id" | "subject" | "status">,
+  { name, report }: { readonly name: string; readonly report: string },
+): string {
+  const end = status === "pending" ? "not completed" : status;
+  return `[Report of ${name} on task ${id}, ${subject}: ${end}]\n${report}`;
+}
+
+export function messageText(message: TeamMessage): string {
+  return `[${kindText(message)} from ${message.from}]\n${message.content}`;
+}
+
+function kindText({ kind, approve }: TeamMessage): string {
+  switch (kind) {
+    case "message":
+      return "Message";
+    case "broadcast":
+      return "Message to all";
+    case "shutdown_request":
+      return "Request to stop";
+    case "shutdown_response":
+      return approve === false ? "Will not stop" : "Will stop";
+    case "plan_request":
+      return "Plan to approve";
+    case "plan_response":
+      return approve === true ? "Plan approved, you may begin" : "Plan not approved";
+    default:
+      return unreachable(kind);
+  }
 }

@@ -1,0 +1,74 @@
+import { isCyclic, obstacle, type TeamMessage, type TeamState, type TeamTask } from "../../model/team.ts";
+
+/** A member, as far as it matters for who does what. */
+interface Hand {
+  readonly name: string;
+  readonly isWorking: boolean;
+  readonly mail: { readonly hasLetters: boolean };
+}
+
+/**
+ * What is begun next: the first task, in the order they were added, that can be taken up, by its owner or else by the
+ * first member that is free; when there is none, whoever is free and has a letter to read.
+ */
+export function nextWork<T extends Hand>(
+  { tasks, members }: TeamState,
+  seats: readonly T[],
+): { readonly seat: T; readonly task: TeamTask | undefined } | undefined {
+  const isFree = ({ isWorking, name }: Hand): boolean => !isWorking && members.get(name)?.state === "idle";
+  for (const task of tasks.values()) {
+    const isAssigned = task.status === "in_progress" && members.get(task.owner ?? "")?.state === "waiting";
+    if (!isAssigned && obstacle(task, tasks) !== undefined) continue;
+    const able = seats.filter(({ name }) => task.owner === undefined || task.owner === name);
+    const seat = able.find((it) => isFree(it) || (isAssigned && !it.isWorking));
+    if (seat) return { seat, task };
+  }
+  const called = seats.find((seat) => isFree(seat) && seat.mail.hasLetters);
+  return called && { seat: called, task: undefined };
+}
+
+/** Why nothing goes on: every task that is left with what it waits for, and who waits for the lead. */
+export function deadlockText({ tasks, members }: TeamState, waiters: readonly { readonly name: string }[]): string {
+  const left = [...tasks.values()].filter(({ status }) => status === "pending" || status === "in_progress");
+  const reasons = left.map((task) => {
+    const owner = members.get(task.owner ?? "");
+    const idle = owner ? `its owner \`${owner.name}\` is ${owner.state}` : "no member is there to take it up";
+    return `task ${task.id} (${task.subject}): ${task.status === "pending" ? (obstacle(task, tasks) ?? idle) : idle}`;
+  });
+  const waiting = waiters.map(({ name }) => `\`${name}\` waits for an answer to its plan`);
+  return `nothing can go on: ${[...waiting, ...reasons].join("; ")}`;
+}
+
+/** Why a task cannot be as it is wanted; a sentence for a model. */
+export function misfit(
+  id: string,
+  { owner, dependsOn }: { readonly owner?: string | undefined; readonly dependsOn: readonly string[] },
+  { members, tasks }: TeamState,
+): string | undefined {
+  if (owner !== undefined && !members.has(owner))
+    return `There is no member \`${owner}\`. There are: ${[...members.keys()].join(", ")}.`;
+  const missing = dependsOn.find((other) => !tasks.has(other) && other !== id);
+  if (missing !== undefined) return `${noTask(missing, { tasks })} Add what a task depends on before it.`;
+  return isCyclic(id, dependsOn, tasks) ? `Task ${id} would come to depend on itself.` : undefined;
+}
+
+export function noTask(id: string, team: Pick<TeamState, "tasks"> | undefined): string {
+  if (team === undefined) return "There is no team. Call TeamCreate first.";
+  const ids = [...team.tasks.keys()];
+  return `There is no task \`${id}\`. ${ids.length === 0 ? "There is none yet." : `There are: ${ids.join(", ")}.`}`;
+}
+
+/** Who gets a message. */
+export function receiversOf(message: Omit<TeamMessage, "id">, team: TeamState): readonly string[] {
+  const { to, kind } = message;
+  const others = othersThan(message.from, team);
+  return kind === "broadcast" || to === "all" ? others : others.filter((name) => name === to);
+}
+
+export function noReceiver({ from, to }: Pick<TeamMessage, "from" | "to">, team: TeamState): string {
+  return `There is no \`${to}\` to write to. There are: ${othersThan(from, team).join(", ")}.`;
+}
+
+function othersThan(who: string, { members }: TeamState): string[] {
+  return [...members.keys(), "lead"].filter((name) => name !== who);
+}
