@@ -65,14 +65,12 @@ async function inTurn(sides: readonly Side[], { rounds, calls }: { rounds: numbe
 
 async function compare(title: string, sides: readonly Side[], how: { rounds: number; calls: number }): Promise<void> {
   const took = await inTurn(sides, how);
-  const [first] = took;
+  const [first = { wall: Number.NaN, cpu: Number.NaN }] = took;
   console.log(`${title}, ${how.rounds} rounds of ${how.calls}`);
   for (const [index, { wall, cpu }] of took.entries()) {
-    const ratio = (of: keyof Took): string =>
-      first === undefined ? "" : `x${(took[index]![of] / first[of]).toFixed(2)}`;
-    console.log(
-      `  ${(sides[index]?.[0] ?? "").padEnd(40)} ${wall.toFixed(2).padStart(8)} ms ${ratio("wall").padStart(6)}   processor ${cpu.toFixed(2).padStart(8)} ms ${ratio("cpu").padStart(6)}`,
-    );
+    const wallText = `${wall.toFixed(2).padStart(8)} ms x${(wall / first.wall).toFixed(2)}`;
+    const cpuText = `${cpu.toFixed(2).padStart(8)} ms x${(cpu / first.cpu).toFixed(2)}`;
+    console.log(`  ${(sides[index]?.[0] ?? "").padEnd(42)}${wallText.padEnd(20)} processor ${cpuText}`);
   }
 }
 
@@ -91,12 +89,12 @@ async function verdicts(folder: string): Promise<void> {
   const rights = permissions.value.forAgent([
     { layer: "workflow", permissions: { allow: [...allow, ...more], deny: ["Bash(rm *)", "Read(src/private/**)"] } },
   ]);
+  const files = Array.from({ length: 200 }, (_, at) => `${at % 3 === 0 ? "src" : "src/deep/er"}/file-${at}.ts`);
+  mkdirSync(join(folder, "src/deep/er"), { recursive: true });
+  for (const file of files) writeFileSync(join(folder, file), "");
   const calls: { readonly [kind: string]: readonly { readonly tool: string; readonly args: JsonObject }[] } = {
     "bash commands, honest": honest.map((command) => ({ tool: "Bash", args: { command } })),
-    paths: Array.from({ length: 200 }, (_, index) => ({
-      tool: index % 2 === 0 ? "Read" : "Edit",
-      args: { file_path: `${index % 3 === 0 ? "src" : "src/deep/er"}/file-${index}.ts` },
-    })),
+    paths: files.map((file_path, index) => ({ tool: index % 2 === 0 ? "Read" : "Edit", args: { file_path } })),
     "tools of MCP servers": Array.from({ length: 200 }, (_, index) => ({
       tool: `mcp__${index % 2 === 0 ? "github__get_issue" : "files__read"}`,
       args: { number: index },

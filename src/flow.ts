@@ -68,7 +68,8 @@ async function toEnd(request: RunRequest & Watched): Promise<RunResult> {
   const [{ answersOf }, { equip }] = await Promise.all([import("./flow/typed-answers.ts"), import("./flow/equip.ts")]);
   const answers = await answersOf(request, cwd, (read, given) => read.readUpFront(plan, given));
   if (!answers.ok) return { started: false, refusal: usage(answers.error) };
-  const options = await equip(request, prepared, { cwd, workspace: workspaceOf(cwd), answers: answers.value, isResumed: false });
+  const ground = { cwd, workspace: workspaceOf(cwd), answers: answers.value, isResumed: false };
+  const options = await equip(request, prepared, ground);
   if ("kind" in options) return { started: false, refusal: options };
   const { startRun } = await import("./flow/run.ts");
   const end = await startRun(options);

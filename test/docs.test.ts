@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import { unavailable } from "../src/compile/checks/unavailable.ts";
 import { check } from "../src/flow.ts";
 import { Place } from "./cli/flow.ts";
 
@@ -92,16 +91,6 @@ test("the README's exit codes are those of --help", async () => {
     codes.filter((code) => code !== undefined),
   );
   expect(told.sort()).toEqual(listed.sort());
-});
-
-test("the README's list of what is not there yet is the compiler's", () => {
-  const [, section = ""] = /## Not there yet\n([\s\S]*?)\n## /.exec(readme) ?? [];
-  const rows = [...section.matchAll(/^\| ([a-z ]+) \| (`.*) \|$/gm)].map(([, area = "", keys = ""]) => [
-    area,
-    [...keys.matchAll(/`([^`]+)`/g)].map(([, key = ""]) => key).sort(),
-  ]);
-  const expected = Object.entries(unavailable).map(([area, keys]) => [area, [...keys].sort()]);
-  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(expected));
 });
 
 const guides = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "README.md", "docs/decisions.md"];

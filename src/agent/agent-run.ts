@@ -4,7 +4,8 @@ import type { JsonObject } from "../model/json.ts";
 import type { Block, Message, StopReason, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";
 import type { Budget, Clock, ModelClient, ModelFailure, ModelRequest, Tool } from "../model/ports.ts";
-import { unreachable } from "../model/result.ts";
+import type { Failure } from "../model/outcome.ts";
+import { type Result, unreachable } from "../model/result.ts";
 import type { Ending } from "./agent-result.ts";
 import { createPayer, type Payer } from "./budget.ts";
 import { type Guards, guardsOf } from "./guard.ts";
@@ -46,8 +47,12 @@ export interface AgentRun {
   readonly guards?: Guards;
   /** What it is asked after `recorded`, which had come to an end. */
   readonly more?: Message;
+  /** Who summarises its conversation when that becomes too long. */
+  readonly compact: () => Promise<Result<Compact, Failure>>;
   /** What others tell it, read at the border of a turn and nowhere else. */
   readonly mail?: Mail;
+  /** In a replay, whose reports an agent run read before a turn of it; undefined where the log does not say. */
+  readonly readings?: (agent: string, turn: number) => readonly string[] | undefined;
   /** Asked before each turn: an end that others have brought about. */
   readonly border?: () => Ending | undefined;
   /** 50 when absent; 0 is unlimited. */
@@ -68,6 +73,13 @@ export interface AgentRun {
   readonly spill: (text: string) => string;
   /** A request with its secrets masked, as its hash and the log know it. */
   readonly masked?: (request: ModelRequest) => ModelRequest;
+}
+
+/** The agent that summarises. */
+export interface Compact {
+  readonly instructions: string;
+  /** The models it asks; none: those of the agent whose conversation it is. */
+  readonly models: readonly AskedModel[];
 }
 
 /** The command that judges an agent's work. */

@@ -56,7 +56,8 @@ function resolvedModels({ agent, body, inputs, evaluator }: Asking): Result<read
   return ok(values);
 }
 
-function labelOf(model: Json | undefined): string | undefined {
+/** The id of a model, as it is written. */
+export function labelOf(model: Json | undefined): string | undefined {
   const id = isJsonObject(model) ? own(model, "id") : model;
   return typeof id === "string" ? id : undefined;
 }

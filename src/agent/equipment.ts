@@ -7,10 +7,11 @@ import type { Attempt, Tool } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import type { AgentRun } from "./agent-run.ts";
-import { askedModels } from "./asked-models.ts";
+import { askedModels, labelOf } from "./asked-models.ts";
 import { checkFact } from "./check.ts";
 import type { AgentHouse } from "./house.ts";
 import { guardsOf } from "./guard.ts";
+import type { AskedModel } from "./model-chain.ts";
 import { finishName } from "./output.ts";
 import type { RunRights } from "./permission.ts";
 
@@ -65,6 +66,20 @@ export function toolNames(agent: Agent, overrides: Json): readonly string[] | un
   const tools = isJsonObject(overrides) ? own(overrides, "tools") : undefined;
   if (!Array.isArray(tools)) return agent.tools;
   return tools.filter((name) => typeof name === "string");
+}
+
+/** Who summarises the conversations of agents at a step; its models are opened when they are needed. */
+export function compactOf({ compact, client }: AgentHouse, path: string): AgentRun["compact"] {
+  return async () => {
+    const { instructions, models } = await compact();
+    const opened: AskedModel[] = [];
+    for (const model of models) {
+      const found = await client(model, path);
+      if (!found.ok) return found;
+      opened.push({ model: labelOf(model) ?? found.value.provider, client: found.value });
+    }
+    return ok({ instructions, models: opened });
+  };
 }
 
 /** What judges the agent beside its model: the guard rails, and the step's own check. */

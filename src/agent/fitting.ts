@@ -4,6 +4,7 @@ import type { Block, Message } from "../model/message.ts";
 import { addUsage } from "../model/message.ts";
 import type { ModelRequest } from "../model/ports.ts";
 import type { Ending } from "./agent-result.ts";
+import { haltedBy } from "./answer.ts";
 import { type AgentRun, failed, noted, type Place, type State } from "./agent-run.ts";
 import {
   findingsIn,
@@ -18,8 +19,9 @@ import {
   trimShare,
   untouched,
 } from "./context.ts";
-import { hints, summaryInstructions, todoLines } from "./hints.ts";
+import { hints, todoLines } from "./hints.ts";
 import { askModel } from "./model-call.ts";
+import { ModelChain } from "./model-chain.ts";
 import { requestHash } from "./request.ts";
 
 /** The name of the agent that summarises, by which a script gives its replies. */
@@ -99,28 +101,34 @@ async function* summarise(
   target: number,
 ): AsyncGenerator<AgentEvent, Ending | undefined> {
   const { messages } = state;
-  await run.hooks?.fire({ event: "PreCompact", subject: "auto", fields: { trigger: "auto" } }, run.signal);
   // Estimates are brought to the measure of the last reply.
   const scale = tokensOf(messages) / Math.max(1, sizeOf(state));
   const summaryTokens = Math.ceil(Math.min(longestSummary, Math.max(256, target * summaryRoom * 1.5)));
   const head = tokensOf(messages.slice(0, messages.findIndex(({ role }) => role === "user") + 1));
   const stretch = middle(messages, target * scale - head - summaryTokens);
   if (stretch === undefined) return undefined;
+  const word = await run.hooks?.fire({ event: "PreCompact", subject: "auto", fields: { trigger: "auto" } }, run.signal);
+  if (word?.stop !== undefined) return haltedBy(word.stop);
   const part = messages.slice(stretch.from, stretch.to);
+  const compact = await run.compact();
+  if (!compact.ok) return { outcome: "provider_error", reason: compact.error.message };
+  const [first = state.models.current, ...others] = compact.value.models;
+  const isOwn = compact.value.models.length > 0;
+  const models = isOwn ? new ModelChain(first, others) : state.models;
   const request: ModelRequest = {
-    model: state.models.current.model,
+    model: first.model,
     agent: compactAgent,
     step: `${askedAs({ ...run.ids, name: run.name })}/${compactAgent}`,
     messages: [
-      { role: "system", blocks: [{ type: "text", text: summaryInstructions }] },
+      { role: "system", blocks: [{ type: "text", text: compact.value.instructions }] },
       { role: "user", blocks: [{ type: "text", text: transcript(part, target) }] },
     ],
     tools: [],
     maxOutput: summaryTokens,
-    ...(run.sampling?.options && { options: run.sampling.options }),
+    ...(!isOwn && run.sampling?.options && { options: run.sampling.options }),
   };
   const { signal, clock } = run;
-  const { models, payer } = state;
+  const { payer } = state;
   const reply = yield* quietly(askModel({ ids, models, request, signal, payer, clock, masked: run.masked }));
   state.usage = addUsage(state.usage, reply.lost);
   if (reply.type === "failed") {

@@ -42,8 +42,12 @@ export interface AgentHouse {
   readonly models?: ReadonlyMap<string, Json>;
   /** False: nobody wants the pieces of replies, and they are not sent. */
   readonly pieces?: boolean;
+  /** In a replay, whose reports an agent run read before a turn of it: when one comes is a matter of time. */
+  readonly readings?: NonNullable<AgentRun["readings"]>;
   /** A request as the log may hold it: secrets masked. As it is when absent. */
   readonly masked?: NonNullable<AgentRun["masked"]>;
+  /** Who summarises conversations: its instructions, and what it names as its models. */
+  readonly compact: () => Promise<{ readonly instructions: string; readonly models: readonly Json[] }>;
   /** Gives a member of a team a git worktree of its own; absent where there are none. */
   readonly isolate?: (asked: Isolation) => Promise<Result<Isolated, Failure>>;
   /** What an agent run of the log has spent; asked for one that is gone on with. */

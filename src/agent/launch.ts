@@ -13,7 +13,7 @@ import type { AgentRun } from "./agent-run.ts";
 import type { Assignment, Ended, Membership, Parent, Shared } from "./assignment.ts";
 import { haltedBy } from "./answer.ts";
 import { Children } from "./children.ts";
-import { type AgentBody, equip, judgesOf, samplingOf, toolNames } from "./equipment.ts";
+import { type AgentBody, compactOf, equip, judgesOf, samplingOf, toolNames } from "./equipment.ts";
 import type { AgentHouse } from "./house.ts";
 import { lasting, limitsOf, type Time } from "./limits.ts";
 import { runAgent } from "./loop.ts";
@@ -122,7 +122,9 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
     ...limits,
     ...judgesOf(house, { agent, body, attempt: { ...attempt, signal: own } }),
     mail: children.mail,
+    ...(house.readings && { readings: house.readings }),
     ...(assignment.membership && { border: assignment.membership.border }),
+    compact: compactOf(house, path),
     sampling: samplingOf(agent),
     validators,
     workspace,

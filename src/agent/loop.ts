@@ -85,13 +85,19 @@ async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent
   const start = run.clock.monotonic();
   const unfit = yield* fitContext(run, state, ids);
   if (unfit !== undefined) return run.signal.aborted ? aborted(run.signal) : (overCap(run, ids.turn) ?? unfit);
-  const mail = run.mail?.take();
-  if (mail !== undefined) yield* say(state, ids, mail.message, { from: mail.from });
+  yield* readMail(run, state, ids);
   const reply = yield* ask(run, state, ids);
   if (reply.text !== "") state.text = reply.text;
   if (reply.type === "failed") return yield* endOfFailure(run, { state, ids, reply });
   yield* say(state, ids, reply.message, reply);
   return yield* conclude(run, { state, ids, reply, known: new Map(), start });
+}
+
+async function* readMail(run: AgentRun, state: State, ids: TurnIds): AsyncGenerator<AgentEvent, void> {
+  const due = run.readings?.(ids.agent, ids.turn);
+  if (due !== undefined) await run.mail?.settled(due, run.signal);
+  const mail = run.mail?.take(due);
+  if (mail !== undefined) yield* say(state, ids, mail.message, { from: mail.from });
 }
 
 async function* ask(run: AgentRun, state: State, ids: TurnIds): AsyncGenerator<AgentEvent, Reply> {

@@ -34,11 +34,11 @@ export class Mail {
     this.#ring();
   }
 
-  /** All that came, merged into one message. */
-  take(): { readonly message: Message; readonly from: readonly string[] } | undefined {
-    const letters = this.#letters;
+  /** All that came, merged into one message; with `due` what these wrote, in their order, and the rest stays. */
+  take(due?: readonly string[]): { readonly message: Message; readonly from: readonly string[] } | undefined {
+    const letters = due ? due.flatMap((id) => this.#letters.filter(({ from }) => from === id)) : this.#letters;
     if (letters.length === 0) return undefined;
-    this.#letters = [];
+    this.#letters = this.#letters.filter((letter) => !letters.includes(letter));
     const text = letters.map((letter) => letter.text).join("\n\n");
     return {
       message: { role: "user", blocks: [{ type: "text", text }] },
@@ -69,6 +69,17 @@ export class Mail {
       const { promise } = this.#arrived;
       this.onWait?.();
       await promise;
+    }
+    signal.removeEventListener("abort", ring);
+  }
+
+  /** Resolves when none of these has yet to write, and when `signal` is aborted. */
+  async settled(due: readonly string[], signal: AbortSignal): Promise<void> {
+    const ring = (): void => this.#ring();
+    signal.addEventListener("abort", ring);
+    while (due.some((id) => this.#owing.has(id)) && !signal.aborted) {
+      this.#arrived ??= Promise.withResolvers();
+      await this.#arrived.promise;
     }
     signal.removeEventListener("abort", ring);
   }

@@ -46,6 +46,8 @@ export interface NamedAgents {
 }
 
 export interface AgentShelf {
+  /** The same of the project alone: neither flow's own nor the user's. */
+  own(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined>;
   /** The agent that a file in `folder` calls `name`; undefined where there is none. */
   find(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined>;
   /** What a definition in a workflow of `folder` names, but for the agents that the workflow defines itself. */
@@ -78,7 +80,8 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
   const findInConfigs = createConfigAgents(options);
   const opened = new Map<string, AgentFile | "refused">();
 
-  return { find, namedIn: (definition, folder, inline) => namedBy(definition, { folder, near: undefined, inline }) };
+  const own: AgentShelf["own"] = (folder, name, at) => firstOf(agentPlaces(folder, workspace, name), name, at);
+  return { find, own, namedIn: (definition, folder, inline) => namedBy(definition, { folder, near: undefined, inline }) };
 
   async function find(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined> {
     const written = name.includes("/") || isFileName(name) ? [[resolve(folder, name)]] : [];

@@ -9,7 +9,7 @@ import { agentsOf, type LinkedWorkflow, stepsOf } from "./linked.ts";
 import { linkScope } from "./link.ts";
 import { type AgentLinks, createAgentLinks, type MemberLink } from "./link-agents.ts";
 import type { AgentFile } from "./agent-shelf.ts";
-import { type Library, load } from "./load.ts";
+import { compactAgent, type Library, load } from "./load.ts";
 import { translate, type Vocabulary } from "./dialects/index.ts";
 import { type CompileDefaults, withDefaults } from "./defaults.ts";
 import { createPlan } from "./plan.ts";
@@ -30,9 +30,9 @@ export interface CompileOptions {
   readonly workspace: string;
   /** Absolute path of the user's home folder, where other programs keep agents for all projects. */
   readonly home?: string;
-  /** Every tool of the language by name: whether this version has it. */
+  /** Every tool of the language by name: whether it comes by that. */
   readonly tools: ReadonlyMap<string, boolean>;
-  /** JSON Schema of the arguments of a tool that this version has. */
+  /** JSON Schema of the arguments of a tool that comes with flow. */
   readonly toolParameters: ToolParameters;
   readonly ruleProblems: RuleProblems;
   readonly modelProblem: ModelProblem;
@@ -152,6 +152,8 @@ function linkWorkflow(shape: WorkflowShape, { links, servers: around, report }: 
     if (undo) servers.set(undo, serversOf({ owner: undo, agent: undoAgent, ...question }));
   }
   const led = [...teams.values()].flat().map((link) => link.shape);
+  const own = shape.agents.get(compactAgent);
+  const compact = own ?? (shape.file.agents.has(compactAgent) ? links.of(named(compactAgent, shape), shape) : undefined);
   const crews = links.crews([...agents.values(), ...undoAgents.values(), ...shape.agents.values(), ...led], shape);
   const spawned = [...crews.values()].flatMap(({ subagents, members }) => [...subagents, ...members]);
   for (const agent of new Set([...spawned.map((link) => link.shape), ...led]))
@@ -161,12 +163,17 @@ function linkWorkflow(shape: WorkflowShape, { links, servers: around, report }: 
     scope,
     agents,
     undoAgents,
+    compact,
     crews,
     teams,
     servers,
     workflows: new Map(),
     undoWorkflows: new Map(),
   };
+}
+
+function named(text: string, { node }: WorkflowShape): NonNullable<StepShape["agent"]> {
+  return { name: { text, at: node.at } };
 }
 
 /** A credential in an agent's file is found wherever the agent is used. */

@@ -13,6 +13,8 @@ export interface LinkedWorkflow {
   /** The agents and sub-workflows of `undo`s. */
   readonly undoAgents: ReadonlyMap<StepShape, AgentShape>;
   readonly undoWorkflows: ReadonlyMap<StepShape, LinkedWorkflow>;
+  /** The agent that summarises conversations, where it is not flow's own. */
+  readonly compact: AgentShape | undefined;
   /** Whom each agent of the workflow may spawn and lead. */
   readonly crews: ReadonlyMap<AgentShape, Crew>;
   /** The members of the teams that steps name themselves. */

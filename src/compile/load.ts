@@ -60,6 +60,9 @@ export interface LoadOptions {
   readonly translate: (file: ForeignFile) => Promise<Translated | undefined>;
 }
 
+/** The agent that writes summaries; whoever has one of his own replaces flow's. */
+export const compactAgent = "compact";
+
 const closureLimit = 32 * 1024 * 1024;
 const workflowLimit = 1_000;
 const depthLimit = 5;
@@ -100,6 +103,8 @@ export async function load(options: LoadOptions): Promise<Library | undefined> {
       if (agent === "refused") refusedAgents.add(text);
       else if (agent) agents.set(text, agent);
     }
+    const compact = next === root && agents.size + named.definitions.length > 0 ? await shelf.agents.own(next.folder, compactAgent, rootAt) : undefined;
+    if (compact && compact !== "refused" && !agents.has(compactAgent)) agents.set(compactAgent, compact);
     const agentsNearby = (): string[] => [
       ...new Set([
         ...agentFiles(next.folder, options.workspace).map(({ name }) => name),

@@ -14,7 +14,8 @@ import type { AgentShape, StepShape } from "./shape.ts";
 export function createPlan(root: LinkedWorkflow, linked: ReadonlyMap<string, LinkedWorkflow>, library: Library): Plan {
   const agents: { [key: string]: Agent } = {};
   const workflows = Object.fromEntries([...linked].map(([key, workflow]) => [key, workflowOf(workflow, agents)]));
-  const content = { version: 1 as const, root: root.shape.file.key, workflows, agents };
+  const compact = root.compact && addAgent(root.compact, root, agents);
+  const content = { version: 1 as const, root: root.shape.file.key, workflows, agents, ...optional("compact", compact) };
   const files = library.files.map(({ path, bytes }) => ({ path, sha256: sha256().update(bytes).digest("hex") }));
   return { ...content, digest: digestOf(content), files };
 }

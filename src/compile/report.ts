@@ -38,7 +38,6 @@ export function createReport(): {
 
 /** A second way of saying what an error at the same place has said: one mistake, one message. */
 function isEcho({ code }: Diagnostic, errors: readonly Diagnostic[]): boolean {
-  if (code === "FLOW9001") return errors.some((error) => error.code !== code);
   return code === "FLOW2012" && errors.some((error) => error.code === "FLOW2004");
 }
 

@@ -49,7 +49,7 @@ export async function listAgents({ cwd = process.cwd(), env = process.env }: Age
     const written = (key: string): boolean => shape !== undefined && booleanOf(entry(shape.node, key)?.value) === true;
     // That it is disabled is known only where somebody names it.
     const isDisabled = diagnostics.some(({ code, message }) => code === "FLOW6004" && message.includes("disabled"));
-    const others = diagnostics.filter(({ code }) => code !== "FLOW6004" && code !== "FLOW9001");
+    const others = diagnostics.filter(({ code }) => code !== "FLOW6004");
     rows.set(name, {
       name,
       file: shownFile(path, { cwd, home }),

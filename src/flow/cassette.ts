@@ -22,6 +22,23 @@ export async function openCassette(file: string, name: string, masked: MaskReque
   return ok(new Cassette({ name, takes, masked, hash: (request) => requestHash(request, masked) }));
 }
 
+/**
+ * Whose reports each agent run of a log read, and before which of its turns. Undefined of a run that was resumed: its
+ * agent runs have other ids in a replay.
+ */
+export async function readingsIn(
+  file: string,
+): Promise<((agent: string, turn: number) => readonly string[] | undefined) | undefined> {
+  const log = await readWholeLog(file);
+  if (!log.ok || log.value.lines.some(({ type }) => type === "run.resumed")) return undefined;
+  const read = new Map<string, readonly string[]>();
+  for (const line of log.value.lines) {
+    if (line.type === "turn.started") read.set(`${line.agent} ${line.turn}`, read.get(`${line.agent} ${line.turn}`) ?? []);
+    else if (line.type === "message" && line.from) read.set(`${line.agent} ${line.turn}`, line.from);
+  }
+  return (agent, turn) => read.get(`${agent} ${turn}`);
+}
+
 /** The log of a run as every command names one, or a log file: it may be kept under any name, beside the tests that use it. */
 export function locateLog(name: string, place: RunsPlace): Result<string, string> {
   const { cwd = process.cwd() } = place;

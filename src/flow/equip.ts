@@ -1,4 +1,3 @@
-import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import type { GivenAnswer } from "../model/event.ts";
 import { exitCodes } from "../model/outcome.ts";
 import type { Plan } from "../model/plan.ts";
@@ -33,11 +32,9 @@ export interface Ground {
 /** Everything a run needs beside its plan, or why it cannot start. */
 export async function equip(
   request: Conditions & Watched,
-  { plan, inputs, warnings, sources }: Prepared,
+  { plan, inputs, sources }: Prepared,
   place: Ground,
 ): Promise<StartOptions | Refusal> {
-  const early = notYet(warnings, sources);
-  if (early) return early;
   const given = request.env ?? process.env;
   // A worktree is not the repository that a git hook, for example, names.
   const env = wantsWorktrees(plan) ? withoutRepository(given) : given;
@@ -121,14 +118,6 @@ async function rightsFor(
   if (missing !== undefined) return err(unavailable(missing));
   const rights = createRights({ plan, workspace, asker, sandboxes: made, ...wishes.value });
   return rights.ok ? rights : err(usage(rights.error));
-}
-
-/** Keys that are checked but have no behaviour yet stop a run: they are never ignored. */
-function notYet(warnings: readonly Diagnostic[], sources: SourceTexts): Refusal | undefined {
-  const early = warnings.filter((warning) => warning.code === "FLOW9001");
-  if (early.length === 0) return undefined;
-  const diagnostics = early.map((warning): Diagnostic => ({ ...warning, severity: "error" }));
-  return { kind: "invalid", exitCode: exitCodes.usage, diagnostics, sources };
 }
 
 function readSecrets(

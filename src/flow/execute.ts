@@ -7,6 +7,7 @@ import { err, ok } from "../model/result.ts";
 import { createSteps } from "../steps/index.ts";
 import { checkValue } from "./check-value.ts";
 import { systemClock } from "./clock.ts";
+import { createCompact } from "./compact.ts";
 import type { Hands } from "./hands.ts";
 import { createHookDesk, type HookDesk } from "./hooks.ts";
 import { isolated, memberIsolation } from "./isolated.ts";
@@ -129,6 +130,8 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: Age
     hands(),
   ]);
   const { models, plan, workspace, permissions } = options;
+  const readings =
+    options.replay === undefined ? undefined : await (await import("./cassette.ts")).readingsIn(options.replay);
   const crowd = new Crowd(before?.agents.spawned);
   options.watch?.agents((agent, how) => crowd.cancel(agent, how));
   const house: AgentHouse = {
@@ -143,9 +146,11 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: Age
     clock: systemClock,
     ...(before && { before: before.agents }),
     models: modelsOf(plan),
+    ...(readings && { readings }),
     pieces: options.logDeltas,
     spent: (agent) => spending.ofAgent(agent),
     isolate: memberIsolation(source),
+    compact: createCompact(plan),
     check: async (script, attempt) => run(asRun(script, attempt)),
     instructions: instructions.of,
     extras: extrasOf(source),

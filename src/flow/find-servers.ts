@@ -9,9 +9,10 @@ import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { stepEnvironment } from "../process/environment.ts";
+import { namedKeys } from "../providers/key-names.ts";
 import { workspaceOf } from "../runlog/runs.ts";
 import { check, configOf, configuredServers } from "./check.ts";
-import { type PlannedServer, serversOfPlan } from "./plan-servers.ts";
+import { type PlannedServer, secretVariables, serversOfPlan } from "./plan-servers.ts";
 
 /** Where servers are looked for: those a workflow uses, or without one those every workflow knows. */
 export interface ServersRequest {
@@ -33,6 +34,8 @@ export interface Found extends Pick<PlannedServer, "name" | "file"> {
   /** Null where it cannot be resolved. */
   readonly definition: Json;
   readonly spec: Result<ServerSpec, string>;
+  /** Variables that it is given as secrets, and those that hold models' keys: what they hold is printed nowhere. */
+  readonly hidden: readonly string[];
 }
 
 /** The servers that every workflow here can name. Checks of the project's own file are those of one that names them all. */
@@ -45,7 +48,7 @@ export async function serversInProject({ cwd, env }: ServersRequest): Promise<Re
   if (!project.ok) return project;
   const shapes = new Map([...behind.values(), ...project.value, ...before.values()].map((it) => [it.name, it]));
   const evaluator = createEvaluator();
-  const place: Place = { cwd, workspace, env };
+  const place: Place = { cwd, workspace, env, keys: config?.value.keys ?? [] };
   return ok([...shapes.values()].map((shape) => foundServer(shape, { evaluator, place, ...withSecrets(shape, env) })));
 }
 
@@ -70,7 +73,8 @@ export async function serversInWorkflow(
   const { plan, diagnostics, sources } = await check({ file, cwd, env });
   if (!plan) return err({ kind: "invalid", diagnostics, sources });
   const evaluator = createEvaluator();
-  const place: Place = { cwd, workspace: workspaceOf(cwd), env };
+  const keys = [...(await configuredKeys({ cwd, env })), ...namedKeys(plan as unknown as Json)];
+  const place: Place = { cwd, workspace: workspaceOf(cwd), env, keys };
   return ok(
     serversOfPlan(plan).map((server): Found => {
       const workflow = plan.workflows[server.workflow];
@@ -87,7 +91,17 @@ export async function serversInWorkflow(
   );
 }
 
-type Place = Pick<ServersRequest, "cwd" | "env"> & { readonly workspace: string };
+/** Variables that hold the keys of configured providers; none where the configuration cannot be read. */
+export async function configuredKeys({ cwd, env }: Pick<ServersRequest, "cwd" | "env">): Promise<readonly string[]> {
+  const config = await configOf({ cwd, workspace: workspaceOf(cwd), env });
+  return config?.ok === true ? config.value.keys : [];
+}
+
+interface Place extends Pick<ServersRequest, "cwd" | "env"> {
+  readonly workspace: string;
+  /** Variables that hold models' keys. */
+  readonly keys: readonly string[];
+}
 
 interface Surroundings {
   readonly evaluator: Evaluator;
@@ -116,10 +130,12 @@ function foundServer(
   { name, file, expands, base, definition: written }: Omit<ServerShape, "secrets">,
   { evaluator, place, contexts, secrets, around = {} }: Surroundings,
 ): Found {
-  const { cwd, workspace, env } = place;
+  const { cwd, workspace, env, keys } = place;
   const definition = evaluator.resolve(written, { contexts });
   const required = definition.ok && isRequired(definition.value);
-  const found = { name, file, required, definition: definition.ok ? definition.value : null };
+  const expanded = expands && written.type === "data" ? secretVariables(written.json) : [];
+  const hidden = [...secrets.all, ...keys, ...expanded];
+  const found = { name, file, required, hidden, definition: definition.ok ? definition.value : null };
   const missing = secrets.read.filter((secret) => secretIn(env, secret) === "");
   if (missing.length > 0) return { ...found, spec: err(`it reads the secret ${missing.join(", ")}, which is not set`) };
   if (!definition.ok) return { ...found, spec: err(definition.error.message) };
@@ -128,7 +144,7 @@ function foundServer(
     definition: definition.value,
     ...(expands && { variables: env }),
     cwd: base === "workspace" ? workspace : cwd,
-    inherited: stepEnvironment({ inherited: env, providerKeys: [], secrets: secrets.all, own: {} }),
+    inherited: stepEnvironment({ inherited: env, providerKeys: keys, secrets: secrets.all, own: {} }),
     around: isJsonObject(around) ? around : {},
     step: {},
   });

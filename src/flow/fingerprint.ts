@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { FingerprintOf } from "../engine/resume.ts";
 import { canonicalJson, type Json } from "../model/json.ts";
 import { agentsAt } from "../model/agents-at.ts";
-import type { Plan, Step } from "../model/plan.ts";
+import type { Agent, Plan, Step } from "../model/plan.ts";
 import { withoutPositions } from "../model/positions.ts";
 import { maskData } from "../runlog/mask-event.ts";
 
@@ -22,11 +22,16 @@ export function createFingerprint(plan: Plan, mask: ((text: string) => string) |
 }
 
 function definitionOf({ kind, body, isolation }: Step, { agents }: Plan): Json {
-  const [own, ...below] = [...agentsAt(body, agents)].map(([key, { limits: _, ...agent }]) => ({ key, agent }));
-  const { description: __, ...agent } = own?.agent ?? {};
+  const [own, ...below] = [...agentsAt(body, agents)].map(([key, agent]) => ({ key, agent: unlimited(agent) }));
+  const { description: _, ...agent } = own?.agent ?? {};
   // Whoever may be spawned is a part of what is done, and their descriptions are told to who spawns them.
   const others = below.length === 0 ? {} : { below };
   return withoutPositions({ kind, body, isolation, agent, ...others } as unknown as Json);
+}
+
+function unlimited(agent: Agent): Omit<Agent, "limits"> {
+  const { limits: _, ...acting } = agent;
+  return acting;
 }
 
 function digest(value: Json): string {

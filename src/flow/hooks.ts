@@ -1,11 +1,12 @@
 import { type Hook, readHooks } from "../hooks/read.ts";
 import { type HookRunner, runHooks } from "../hooks/run.ts";
 import type { Hooks } from "../model/hooks.ts";
-import { isJsonObject, own } from "../model/json.ts";
+import { isJsonObject, type JsonObject, own } from "../model/json.ts";
 import type { Agent } from "../model/plan.ts";
 import type { Emit, Execute } from "../model/ports.ts";
 import { stepEnvironment } from "../process/environment.ts";
 import type { Marks } from "../process/marks.ts";
+import { maskData } from "../runlog/mask-event.ts";
 import { byteFilter, type Masking } from "./masking.ts";
 import type { StartOptions } from "./run-options.ts";
 
@@ -46,7 +47,7 @@ export function createHookDesk(source: HookSource): HookDesk {
     const session = { session_id: agent ?? source.run, transcript_path: source.log.file, run_id: source.run, step };
     return {
       fire: ({ fields, ...moment }, signal) =>
-        runHooks(hooks, { ...moment, fields: { ...session, ...fields } }, { runner, signal }),
+        runHooks(hooks, { ...moment, fields: { ...session, ...masked(fields, source.masking) } }, { runner, signal }),
     };
   };
   return {
@@ -57,6 +58,11 @@ export function createHookDesk(source: HookSource): HookDesk {
     },
     around: (execute) => (isHeard(common) || agentsHear(source) ? guarded(execute, source, hooksOf, common) : execute),
   };
+}
+
+/** What is in a file that an agent read, or what a server said, is for the model: a command may write it anywhere. */
+function masked(fields: JsonObject, { mask, hasSecrets }: Masking): JsonObject {
+  return hasSecrets ? (maskData(fields, mask.mask) as JsonObject) : fields;
 }
 
 interface Told {

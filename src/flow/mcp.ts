@@ -20,8 +20,12 @@ import { stepEnvironment } from "../process/environment.ts";
 import { Marks } from "../process/marks.ts";
 import { makeTempFolder } from "../process/temp-folder.ts";
 import { startWatchdog } from "../process/watchdog.ts";
+import { providerKeyNames } from "../providers/key-names.ts";
+import { maskEvent } from "../runlog/mask-event.ts";
+import { createMask } from "../runlog/redact.ts";
 import { workspaceOf } from "../runlog/runs.ts";
 import {
+  configuredKeys,
   type Found,
   type McpProblem,
   serversInProject,
@@ -86,7 +90,7 @@ export interface CallRequest extends Omit<ServersRequest, "servers"> {
 /** The answer of one call; the error inside is what the tool said. */
 export async function callServer(request: CallRequest): Promise<Result<Result<ToolOutput, CallFailure>, McpProblem>> {
   if (/^https?:\/\//.test(request.server)) {
-    const spec = addressed([request.server], request);
+    const spec = await addressed([request.server], request);
     return withPool(request, async (pool) => callOn(await pool.own(spec, quiet(request)), request));
   }
   return withFound({ ...request, servers: [request.server] }, async ([server], pool) =>
@@ -114,7 +118,7 @@ export interface Probed {
 export async function probeServer(request: ProbeRequest): Promise<Result<readonly Probed[], string>> {
   const { target, call } = request;
   const probed = await withPool(request, async (pool): Promise<Result<readonly Probed[], McpProblem>> => {
-    const connected = await pool.own(addressed(target, request), quiet(request));
+    const connected = await pool.own(await addressed(target, request), quiet(request));
     if (!connected.ok) return err({ kind: "unavailable", message: connected.error });
     const results: Probed[] = [];
     for (const tool of connected.value.tools) {
@@ -172,7 +176,10 @@ async function withFound<T>(
         spec.ok ? sandboxHint(spec.value, why, sandboxes.value) : undefined;
       return { ...server, spec, hint };
     });
-  return withPool({ ...request, sandboxes: sandboxes.value }, (pool) => work(chosen, pool, pins.value));
+  const result = await withPool({ ...request, sandboxes: sandboxes.value }, (pool) => work(chosen, pool, pins.value));
+  const names = [...providerKeyNames, ...chosen.flatMap(({ hidden }) => hidden)];
+  const secrets = names.map((name) => ({ name, value: request.env[name] ?? "" }));
+  return maskEvent(result, createMask(secrets).mask) as typeof result;
 }
 
 interface Sandboxed extends Found {
@@ -209,11 +216,13 @@ async function withPool<T>(
   }
 }
 
-function addressed(target: readonly string[], { env, cwd }: Pick<ServersRequest, "env" | "cwd">): ServerSpec {
+async function addressed(target: readonly string[], place: Pick<ServersRequest, "env" | "cwd">): Promise<ServerSpec> {
+  const { env, cwd } = place;
   const [first = ""] = target;
   const callTime = 30_000;
   if (/^https?:\/\//.test(first)) return { name: "it", callTime, address: { kind: "http", url: first, headers: {} } };
-  const inherited = stepEnvironment({ inherited: env, providerKeys: [], secrets: [], own: {} });
+  const providerKeys = await configuredKeys(place);
+  const inherited = stepEnvironment({ inherited: env, providerKeys, secrets: [], own: {} });
   return { name: "it", callTime, address: { kind: "stdio", argv: target, cwd, env: inherited } };
 }
 

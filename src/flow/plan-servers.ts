@@ -55,7 +55,7 @@ function serversOfStep({
 }
 
 /** Names of the variables a definition reads where credentials are written: what they hold is not for any log. */
-function secretVariables(definition: Json): string[] {
+export function secretVariables(definition: Json): string[] {
   const parts = isJsonObject(definition)
     ? ["env", "headers", "args", "url"].map((key) => JSON.stringify(own(definition, key) ?? ""))
     : [];

@@ -6,7 +6,7 @@ import { isLocked, lockRun } from "../runlog/lock.ts";
 import { type Applied, applyChange, healFiles } from "../worktree/apply.ts";
 import { type Left, worktreesOfRuns } from "../worktree/leftovers.ts";
 import type { RecordedApply, RecordedWorktree, RecordedWorktrees } from "../worktree/recorded.ts";
-import { changesBetween, commitOf } from "../worktree/repository.ts";
+import { changesBetween, commitOf, type Files } from "../worktree/repository.ts";
 import { adminOf, commitOfWorktree, dropRecord, isWhole, readRecord, removeWorktree } from "../worktree/worktree.ts";
 import { type Closed, type Finished, lost, outcomeOf, shownFiles } from "./worktree-closed.ts";
 import type { Yard } from "./worktree-yard.ts";
@@ -32,7 +32,7 @@ export async function recoverWorktrees(given: Recovery): Promise<ReadonlyMap<str
   };
   const recovery = { ...given, emit };
   const finished = new Map<string, Finished>();
-  for (const [owner, apply] of [...(before?.applies ?? [])]) {
+  for (const [owner, apply] of new Map(before?.applies)) {
     const { result = null, outputs = result } = apply;
     const closed = apply.closed ?? (await arrive(apply, owner, recovery));
     if (closed.status === "applied") finished.set(owner, { result: { outcome: "success", result, outputs }, closed });
@@ -49,17 +49,30 @@ export async function recoverWorktrees(given: Recovery): Promise<ReadonlyMap<str
 
 async function arrive(apply: RecordedApply, owner: string, { yard, before, emit }: Recovery): Promise<Closed> {
   const { name, from, to, patch } = apply;
-  const applied = await yard.inTurn(() => finishApply(yard, apply));
+  const files = filesOf(before?.last(owner)?.into, yard);
+  const applied =
+    files === undefined ? err("what it goes into is gone") : await yard.inTurn(() => finishApply(files, apply));
   const changes = await changesBetween(yard.repository, from, to);
-  const files = changes.ok ? changes.value.map((change) => change.name).slice(0, shownFiles) : [];
-  const closed = { patch, files, ...outcomeOf(applied) };
+  const names = changes.ok ? changes.value.map((change) => change.name).slice(0, shownFiles) : [];
+  const closed = { patch, files: names, ...outcomeOf(applied) };
   const step = before?.last(owner)?.step ?? owner;
   emit({ type: "worktree.closed", step, worktree: name, ...closed, duration: 0 });
   dropRecord(yard.folderOf(name));
   return closed;
 }
 
-async function finishApply({ repository, files }: Yard, { from, to }: RecordedApply): Promise<Result<Applied, string>> {
+/** The files of the workspace, or of a worktree that is still there. */
+function filesOf(into: string | undefined, yard: Yard): Files | undefined {
+  if (into === undefined) return yard.files;
+  const { repository } = yard;
+  const folder = yard.folderOf(into);
+  const admin = adminOf(repository, folder);
+  if (admin === undefined || !isWhole(folder)) return undefined;
+  return { repository, folder, admin, index: yard.indexOf(`${into}.inner`), without: [] };
+}
+
+async function finishApply(files: Files, { from, to }: RecordedApply): Promise<Result<Applied, string>> {
+  const { repository } = files;
   const healed = await healFiles(files, from, to);
   if (!healed.ok) return healed;
   const base = await commitOf(repository, from, { on: "HEAD", message: "flow: the workspace before a patch" });

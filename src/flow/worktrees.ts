@@ -1,52 +1,18 @@
-import { mkdirSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Json } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
-import { elapsed, type Emit, type Wait } from "../model/ports.ts";
+import { elapsed, type Wait } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { applyChange } from "../worktree/apply.ts";
-import type { RecordedWorktrees } from "../worktree/recorded.ts";
-import { call, commitOf, type Files, treeOf } from "../worktree/repository.ts";
-import { type Order, Turns } from "../worktree/turns.ts";
-import {
-  addWorktree,
-  applyPatch,
-  commitOfWorktree,
-  dropRecord,
-  isWhole,
-  removeWorktree,
-  type Worktree,
-} from "../worktree/worktree.ts";
+import type { Files } from "../worktree/repository.ts";
+import { Turns } from "../worktree/turns.ts";
+import { commitOfWorktree, dropRecord, isWhole, removeWorktree, type Worktree } from "../worktree/worktree.ts";
 import { systemClock } from "./clock.ts";
 import { type Closed, type Finished, lost, outcomeOf, shownFiles } from "./worktree-closed.ts";
+import { type Asked, makeWorktree, noWorktree, type Target, type WorktreesOptions } from "./worktree-make.ts";
 import { recoverWorktrees } from "./worktree-recovery.ts";
-import { type Kept, openYard, type Yard, type YardOptions } from "./worktree-yard.ts";
-
-export interface WorktreesOptions extends YardOptions {
-  readonly run: string;
-  /** Where flow was started. */
-  readonly cwd: string;
-  readonly emit: Emit;
-  /** What the log has of them from before the run was resumed. */
-  readonly before: RecordedWorktrees | undefined;
-  /** Aborted: there is no time left. */
-  readonly kill: AbortSignal;
-}
-
-/** Somebody who is to work in a worktree of its own. */
-export interface Asked {
-  /** The path of the step it belongs to. */
-  readonly step: string;
-  /** The id of the agent run it is for, where that is not the whole step. */
-  readonly agentRun?: string;
-  /** Its place among all: the changes of those that are open at the same time are applied in this order. */
-  readonly order: Order;
-  /** The worktree that its changes go into, by its folder; the workspace when absent. */
-  readonly into?: string;
-  /** It goes on with what it had done before it was cut off, if anything is left of that. */
-  readonly goesOn?: boolean;
-  readonly signal: AbortSignal;
-}
+import { type Kept, openYard, type Yard } from "./worktree-yard.ts";
 
 /** A worktree in use. Whoever opened it closes it, once, however it went. */
 export interface OpenWorktree {
@@ -54,7 +20,7 @@ export interface OpenWorktree {
   readonly folder: string;
   /** Whoever works in it may go on where it was cut off: what it had done until then is there. */
   readonly goesOn: boolean;
-  close(end: WorktreeEnd): Promise<Closed>;
+  readonly close: (end: WorktreeEnd) => Promise<Closed>;
 }
 
 /** Whether its changes are wanted. */
@@ -90,14 +56,6 @@ const patience = 30_000;
 const shortPatience = 500;
 /** Milliseconds; longer than commands and tools have to end. */
 const graceAfterAbort = 10_000;
-
-/** A folder whose files are changed by worktrees: the workspace, or a worktree that others are made from. */
-interface Target {
-  readonly files: Files;
-  readonly turns: Turns;
-  /** Where a commit of its files begins. */
-  readonly head: string;
-}
 
 class RunWorktrees implements Worktrees {
   readonly #options: WorktreesOptions;
@@ -145,13 +103,13 @@ class RunWorktrees implements Worktrees {
 
   async open(asked: Asked): Promise<Result<OpenWorktree, Failure>> {
     const yard = await this.#open();
-    if (!yard.ok) return err(unavailable(yard.error));
+    if (!yard.ok) return err(noWorktree(yard.error));
     const target = this.#targetOf(yard.value, asked.into);
     // From now on those behind it wait for it: it may start from what they have not changed yet.
     const turn = target.turns.open(asked.order);
     const opened = asked.signal.aborted
-      ? err(unavailable("it was cancelled"))
-      : await this.#make(yard.value, target, asked);
+      ? err(noWorktree("it was cancelled"))
+      : await makeWorktree({ yard: yard.value, target, asked, options: this.#options });
     if (!opened.ok) {
       turn.close();
       return opened;
@@ -165,7 +123,7 @@ class RunWorktrees implements Worktrees {
       index: yard.value.indexOf(`${worktree.name}.inner`),
       without: [],
     };
-    this.#targets.set(folder, { files, turns: new Turns(), head: worktree.base });
+    this.#targets.set(folder, { files, turns: new Turns(), head: worktree.base, name: worktree.name });
     // Who was told to end and does not is not waited for by others.
     const unlink = whenLate(asked.signal, () => turn.close());
     const { promise: closed, resolve } = Promise.withResolvers<void>();
@@ -188,43 +146,6 @@ class RunWorktrees implements Worktrees {
   #targetOf({ files }: Yard, into: string | undefined): Target {
     const inner = into === undefined ? undefined : this.#targets.get(into);
     return inner ?? (this.#workspace ??= { files, turns: new Turns(), head: "HEAD" });
-  }
-
-  async #make(yard: Yard, target: Target, asked: Asked): Promise<Result<Made, Failure>> {
-    const started = systemClock.monotonic();
-    const { step, agentRun, goesOn } = asked;
-    const { run, emit, workspace, cwd } = this.#options;
-    const { repository } = yard;
-    const name = yard.newName(agentRun ?? step);
-    const folder = yard.folderOf(name);
-    const last = goesOn === true ? this.#options.before?.last(agentRun ?? step) : undefined;
-    const before = last?.closed?.status === "kept" ? last : undefined;
-    const left = before?.closed?.left;
-    const isThere = left !== undefined && (await call(repository.git, ["cat-file", "-e", left])).ok;
-    const base = before && isThere ? ok(before.base) : await yard.inTurn(() => snapshot(yard, target, { run, name }));
-    if (!base.ok) return err(unavailable(base.error));
-    const added = await addWorktree({ repository, folder, base: base.value, ...(isThere && { left }) });
-    if (!added.ok) return err(unavailable(added.error));
-    const worktree = added.value;
-    const patch = isThere ? undefined : before?.closed?.patch;
-    const restored = patch === undefined ? ok("") : await applyPatch(repository, worktree, patch);
-    if (!restored.ok) {
-      await removeWorktree(folder, worktree.admin);
-      dropRecord(folder);
-      const message = `what was done before the run was cut off does not fit any more; it is kept in ${patch ?? ""}: ${restored.error}`;
-      return err({ kind: "conflict", message });
-    }
-    // Git has no empty folders, nor those in which it ignores everything.
-    mkdirSync(join(folder, repository.inside, relative(workspace, cwd)), { recursive: true });
-    const isOld = isThere || patch !== undefined;
-    const duration = elapsed(systemClock, started);
-    const more = { ...(agentRun !== undefined && { agentRun }), ...(isOld && { restored: true as const }) };
-    emit({ type: "worktree.opened", step, ...more, worktree: name, folder, base: base.value, duration });
-    const { status } = last?.closed ?? {};
-    return ok({
-      worktree,
-      goesOn: goesOn === true && (status === undefined || status === "kept" || status === "empty"),
-    });
   }
 
   async #close(yard: Yard, closing: Closing): Promise<Closed> {
@@ -283,8 +204,7 @@ class RunWorktrees implements Worktrees {
   async #apply(yard: Yard, { asked, worktree, target, end }: Closing, done: ChangeToApply): Promise<Closed> {
     const { patch, files, left } = done;
     const { emit } = this.#options;
-    const { result = undefined, outputs = undefined } = end.apply ? end : {};
-    const gave = { ...(result !== undefined && { result }), ...(outputs !== undefined && { outputs }) };
+    const gave = end.apply ? gaveOf(end) : {};
     const about = { step: asked.step, worktree: worktree.name, patch };
     const announce = (from: string, to: string): void =>
       emit({ type: "worktree.applying", ...about, from, to, ...gave });
@@ -294,20 +214,20 @@ class RunWorktrees implements Worktrees {
   }
 }
 
+function gaveOf({ result, outputs }: Extract<WorktreeEnd, { apply: true }>): { result?: Json; outputs?: Json } {
+  return { ...(result !== undefined && { result }), ...(outputs !== undefined && { outputs }) };
+}
+
 /** Calls back when a signal was aborted a while ago; the returned function takes that back. */
 function whenLate(signal: AbortSignal, callback: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   const start = (): void => void (timer = setTimeout(callback, graceAfterAbort));
-  signal.addEventListener("abort", start, { once: true });
+  if (signal.aborted) start();
+  else signal.addEventListener("abort", start, { once: true });
   return () => {
     signal.removeEventListener("abort", start);
     clearTimeout(timer);
   };
-}
-
-interface Made {
-  readonly worktree: Worktree;
-  readonly goesOn: boolean;
 }
 
 interface Closing {
@@ -325,26 +245,4 @@ interface Left extends Kept {
 
 interface ChangeToApply extends Left {
   readonly patch: string;
-}
-
-/** A commit of the files as they are: the one that is checked out, where nothing differs from it. */
-async function snapshot(
-  { repository }: Yard,
-  { files, head }: Target,
-  { run, name }: { readonly run: string; readonly name: string },
-): Promise<Result<string, string>> {
-  const tree = await treeOf(files);
-  if (!tree.ok) return tree;
-  const known = await call(repository.git, ["rev-parse", head, `${head}^{tree}`]);
-  if (!known.ok) return known;
-  const [commit = "", knownTree = ""] = known.value.split("\n");
-  if (tree.value === knownTree) return ok(commit);
-  return commitOf(repository, tree.value, {
-    on: commit,
-    message: `flow: the workspace as ${name} found it in run ${run}`,
-  });
-}
-
-function unavailable(message: string): Failure {
-  return { kind: "unavailable", message: `there can be no worktree: ${message}` };
 }

@@ -89,7 +89,11 @@ function spawnedAtMost(step: Step, agent: Agent, { agents }: Plan): number {
     const each = Math.min(own.children ?? limits.children ?? mostSpawned, mostSpawned);
     const deeper = subagents.flatMap(({ value }) => {
       const child = Object.hasOwn(agents, value) ? agents[value] : undefined;
-      return child?.team ? [mostSpawned] : child ? [below(child, Math.min(depth - 1, child.limits.depth ?? depth), {})] : [];
+      return child?.team
+        ? [mostSpawned]
+        : child
+          ? [below(child, Math.min(depth - 1, child.limits.depth ?? depth), {})]
+          : [];
     });
     return Math.min(mostSpawned, each * (1 + Math.max(0, ...deeper)));
   };

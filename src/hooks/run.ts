@@ -30,7 +30,14 @@ export interface HookRun {
 /** Bytes of output of one command. */
 const mostOutput = 256 * 1024;
 /** What happens only if the hook lets it. */
-const guarded: ReadonlySet<string> = new Set(["PreToolUse", "PermissionRequest", "StepStart", "Stop", "SubagentStop"]);
+const guarded: ReadonlySet<string> = new Set([
+  "PreToolUse",
+  "PermissionRequest",
+  "StepStart",
+  "Stop",
+  "SubagentStop",
+  "TaskCompleted",
+]);
 
 /** Runs the commands of a moment one after the other, each on what the one before made of it. */
 export async function runHooks(

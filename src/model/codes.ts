@@ -96,7 +96,6 @@ export const codes = {
   FLOW8008: "a cache that cannot be read or written",
   FLOW8009: "a package without an exact version",
   FLOW8010: "something that this machine does not allow",
-  FLOW9001: "not yet available",
 } as const;
 
 export type Code = keyof typeof codes;

@@ -276,6 +276,8 @@ export type WorktreeEvent =
       readonly agentRun?: string;
       readonly worktree: string;
       readonly folder: string;
+      /** The worktree it was made from and goes into, where that is not the workspace. */
+      readonly into?: string;
       readonly base: string;
       /** It holds what the execution had done before it was cut off. */
       readonly restored?: true;

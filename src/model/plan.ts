@@ -19,6 +19,8 @@ export interface Plan {
   readonly workflows: { readonly [key: string]: Workflow };
   /** By key: `path` of an agent file, or `path#steps.x.agent` / `path#agents.name` for an inline one. */
   readonly agents: { readonly [key: string]: Agent };
+  /** The agent that summarises conversations, where the project has one of its own. */
+  readonly compact?: string;
   readonly files: readonly PlanFile[];
 }
 

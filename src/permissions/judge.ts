@@ -73,10 +73,11 @@ function found(request: Request, toAllow: string, { rules }: JudgeOptions): Find
 
 /** The tools for files reach the workspace alone, whatever the rules say. */
 async function judgeFile(tool: string, path: string, options: JudgeOptions): Promise<Finding> {
-  const { real, asked } = await resolvePath(path, options.place);
+  const resolved = await resolvePath(path, options.place);
+  const { real, asked } = resolved;
   const { workspace } = options.place;
   const isInside = [asked, real ?? asked].every((it) => it === workspace || it.startsWith(`${workspace}/`));
-  return isInside ? judgePath(tool, path, options) : byBuiltIn("outside the workspace");
+  return isInside ? findPath(tool, resolved, options) : byBuiltIn("outside the workspace");
 }
 
 /** The file itself decides; the way it was spelled can only make it stricter. */

@@ -125,8 +125,9 @@ function findTurn(
 ): Result<{ readonly turn: ScriptTurn; readonly next: number } | undefined, string> {
   const scope = scriptScope(messages, earlier);
   let toSkip = errorsMet;
-  for (const [index, turn] of turns.entries()) {
-    if (index < from) continue;
+  for (let index = from; index < turns.length; index++) {
+    const turn = turns[index];
+    if (turn === undefined) break;
     const matches = holds(turn.when, scope);
     if (!matches.ok) return err(`the \`when\` of the turn in line ${turn.line}: ${matches.error}`);
     if (!matches.value) continue;

@@ -37,7 +37,8 @@ export function renderDryRun({ plan, inputs, script, worst }: DryRun): string {
 function stepWorst({ calls, children, runs, ...most }: StepWorst): string {
   const often = "unbounded" in runs ? `, ${runs.unbounded}` : runs.most === 1 ? "" : ` × ${runs.most} agent runs`;
   const each = "unbounded" in calls ? `any number of calls (${calls.unbounded})` : `${calls.most} calls`;
-  const below = children === undefined || "unbounded" in children ? "" : `, each with up to ${children.most} sub-agents`;
+  const below =
+    children === undefined || "unbounded" in children ? "" : `, each with up to ${children.most} sub-agents`;
   return `at most ${each}${often}${below}: ${spendings(most)}`;
 }
 

@@ -1,4 +1,4 @@
-import { isAbsolute, relative } from "node:path";
+import { dirname, isAbsolute, relative } from "node:path";
 import { realpath } from "node:fs/promises";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool, ToolCall, ToolOutput } from "../model/ports.ts";
@@ -7,6 +7,7 @@ import { answer, fileName } from "./answer.ts";
 import { textArgument } from "./arguments.ts";
 import type { Marks } from "../process/marks.ts";
 import { type SearchCall, exclusions, ripgrep } from "./ripgrep.ts";
+import { isSecretFile } from "./secret-files.ts";
 import { openInside, placeOf } from "./workspace-path.ts";
 
 const listed = 1_000;
@@ -86,9 +87,15 @@ async function present(names: readonly string[], shown: Shown): Promise<Result<T
   const paths = names.map((name) => (shown.base === "" ? name : `${shown.base}/${name}`));
   const lines: string[] = [];
   let more = !shown.complete;
+  const folders = new Map<string, boolean>();
+  // Asked again of the real file system: a folder may have become a link while ripgrep walked.
+  const isInside = async (folder: string): Promise<boolean> => {
+    const known = folders.get(folder) ?? (await placeOf(shown.workspace, `./${folder}`)).ok;
+    folders.set(folder, known);
+    return known;
+  };
   for (const path of paths) {
-    // Asked again of the real file system: a folder may have become a link while ripgrep walked.
-    if (!(await placeOf(shown.workspace, `./${path}`)).ok || shown.mayRead?.(path) === false) continue;
+    if (isSecretFile(path) || !(await isInside(dirname(path))) || shown.mayRead?.(path) === false) continue;
     more ||= lines.length === listed;
     if (lines.length === listed) break;
     lines.push(fileName(path));

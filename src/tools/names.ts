@@ -25,19 +25,6 @@ export function canonicalToolName(name: string): string | undefined {
   return canonical.get(name);
 }
 
-const onOffer: ReadonlySet<string> = new Set([
-  "Read",
-  "Glob",
-  "Grep",
-  "LS",
-  "Write",
-  "Edit",
-  "Bash",
-  "WebFetch",
-  "TodoWrite",
-  "Task",
-  "Skill",
-]);
 const teamTools = [
   "TeamCreate",
   "TeamDelete",
@@ -49,10 +36,11 @@ const teamTools = [
   "SendMessage",
 ];
 
-/** Every tool the language knows, and whether this version has it. */
-export const languageTools: ReadonlyMap<string, boolean> = new Map(
-  [...toolNames, ...teamTools].map((name) => [name, onOffer.has(name)]),
-);
+/** Every tool the language knows, and whether it comes by its name; those of teams come with `team` alone. */
+export const languageTools: ReadonlyMap<string, boolean> = new Map([
+  ...toolNames.map((name) => [name, true] as const),
+  ...teamTools.map((name) => [name, false] as const),
+]);
 
 /** Those that rules can speak of: with them the memory, which comes with `memory:` and not by its name. */
-export const judgedTools: readonly string[] = [...languageTools.keys(), "Memory"];
+export const judgedTools: readonly string[] = [...toolNames, "Memory"];

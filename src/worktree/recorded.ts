@@ -8,6 +8,8 @@ export interface RecordedWorktree {
   readonly step: string;
   readonly agentRun?: string;
   readonly name: string;
+  /** The worktree it goes into; the workspace when absent. */
+  readonly into?: string;
   /** The commit it was made from. */
   readonly base: string;
   /** Absent while it was open. */
@@ -50,9 +52,10 @@ export class RecordedWorktrees {
         this.#applies.delete(line.step);
         break;
       case "worktree.opened": {
-        const { step, agentRun, worktree: name, base } = line;
+        const { step, agentRun, worktree: name, into, base } = line;
         const owner = agentRun ?? step;
-        this.#keep({ owner, step, name, base, ...(agentRun !== undefined && { agentRun }) });
+        const more = { ...(agentRun !== undefined && { agentRun }), ...(into !== undefined && { into }) };
+        this.#keep({ owner, step, name, base, ...more });
         this.#applies.delete(owner);
         break;
       }

@@ -73,6 +73,7 @@ async function attempting(
     workspace: "/workspace",
     emit: (event) => events.push(event),
     clock,
+    compact: () => Promise.resolve({ instructions: "Summarise.", models: [] }),
     spill: () => "files/1.txt",
     ...more,
   });

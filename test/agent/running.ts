@@ -59,6 +59,7 @@ export async function running(
     workspace: "/workspace",
     signal: new AbortController().signal,
     clock,
+    compact: () => Promise.resolve(ok({ instructions: "Summarise.", models: [] })),
     spill(text) {
       spilled.push(text);
       return `files/${spilled.length}.txt`;

@@ -36,11 +36,6 @@ describe("the table", () => {
       if ("shown" in cell) expect(cell.shown.with, `${key} on ${kind}`).not.toEqual(cell.shown.without);
     }
   });
-
-  test("calls not yet available only what test/unavailable.txt does", () => {
-    const written = readFileSync(new URL("../unavailable.txt", import.meta.url), "utf8").split("\n");
-    for (const { cell } of cells) if ("notYet" in cell) expect(written).toContain(cell.notYet);
-  });
 });
 
 const shown = cells.flatMap((it) => ("shown" in it.cell ? [{ ...it, shown: it.cell.shown }] : []));
@@ -56,7 +51,7 @@ describe.concurrent("a key changes what a step does:", () => {
 async function seen({ also, around, repository, see, of }: Shown, body: string): Promise<unknown> {
   const folder = workspace({ "main.yaml": workflow([body, also], around) });
   if (repository)
-    for (const args of [["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "x"]]) git(folder, ...args);
+    for (const line of ["init --quiet", "add --all", "commit --quiet --message x"]) git(folder, ...line.split(" "));
   const first = await events(folder, (watched) => run({ ...watched, file: "main.yaml", cwd: folder }));
   if (of === undefined) return see(first);
   if (of === "again")
@@ -87,13 +82,6 @@ describe.concurrent("a key that means nothing on a kind is refused with the reas
     const found = (await diagnostics(kind, cell)).filter(({ severity }) => severity === "error");
     expect(found.map(({ code }) => code)).toEqual([cell.refused]);
     expect(found[0]?.message).toContain(cell.reason);
-  });
-});
-
-describe.concurrent("a key that is not there yet is refused by a run:", () => {
-  const early = cells.flatMap(({ key, kind, cell }) => ("notYet" in cell ? [{ key, kind, cell }] : []));
-  test.each(early)("$key on $kind", async ({ kind, cell }) => {
-    expect((await diagnostics(kind, cell)).map(({ code }) => code)).toEqual(["FLOW9001"]);
   });
 });
 

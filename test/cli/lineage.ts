@@ -9,7 +9,9 @@ export function task(agent: string, more: { readonly [key: string]: Json } = {})
 
 /** A script of replies: for each agent its turns, as YAML in braces. */
 export function replies(agents: { readonly [name: string]: readonly string[] }, head = ""): string {
-  const lists = Object.entries(agents).map(([name, turns]) => `  ${name}:\n${turns.map((turn) => `    - ${turn}\n`).join("")}`);
+  const lists = Object.entries(agents).map(
+    ([name, turns]) => `  ${name}:\n${turns.map((turn) => `    - ${turn}\n`).join("")}`,
+  );
   return `${head}agents:\n${lists.join("")}`;
 }
 
@@ -24,7 +26,11 @@ export function ends(events: readonly LogLine[]): string[] {
 }
 
 /** What the calls of the tool gave the agent, in the order they ended. */
-export function answers(events: readonly LogLine[], agent = "a@1", tool = "Task"): { readonly status: string; readonly text: string }[] {
+export function answers(
+  events: readonly LogLine[],
+  agent = "a@1",
+  tool = "Task",
+): { readonly status: string; readonly text: string }[] {
   return of(events, "tool.finished")
     .filter((event) => event.agent === agent && event.name === tool)
     .map(({ status, text }) => ({ status, text }));

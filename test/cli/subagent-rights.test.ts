@@ -24,7 +24,11 @@ interface Levels {
 }
 
 /** Three levels, of which each spawns the next; the last makes the calls. */
-function levels({ top = "", middle = "", bottom = "", flow = "" }: Levels, calls: string, more: readonly string[] = []) {
+function levels(
+  { top = "", middle = "", bottom = "", flow = "" }: Levels,
+  calls: string,
+  more: readonly string[] = [],
+) {
   return {
     "flow.yaml": `model: scripted/replies.yaml
 ${flow}
@@ -51,18 +55,30 @@ describe("three levels down an agent may do", () => {
   it.each([
     ["what all above it may", { ...everywhere, flow: `permissions: ${all}` }, true],
     ["nothing that the workflow denies", { ...everywhere, flow: "permissions: { Write: deny, Bash: deny }" }, false],
-    ["nothing that the top denies", { ...everywhere, top: ", permissions: { Write: deny, Bash: deny }", flow: `permissions: ${all}` }, false],
-    ["nothing that the middle denies", { ...everywhere, middle: ", permissions: { Write: deny, Bash: deny }", flow: `permissions: ${all}` }, false],
-    ["nothing that it denies itself", { ...everywhere, bottom: ", permissions: { Write: deny, Bash: deny }", flow: `permissions: ${all}` }, false],
+    [
+      "nothing that the top denies",
+      { ...everywhere, top: ", permissions: { Write: deny, Bash: deny }", flow: `permissions: ${all}` },
+      false,
+    ],
+    [
+      "nothing that the middle denies",
+      { ...everywhere, middle: ", permissions: { Write: deny, Bash: deny }", flow: `permissions: ${all}` },
+      false,
+    ],
+    [
+      "nothing that it denies itself",
+      { ...everywhere, bottom: ", permissions: { Write: deny, Bash: deny }", flow: `permissions: ${all}` },
+      false,
+    ],
     ["nothing that only itself allows", { bottom: `, permissions: ${all}` }, false],
   ])("%s", async (_, keys, isAllowed) => {
     for (const call of [write, bash]) {
       const place = placeWith(levels({ ...keys, bottom: `${keys.bottom}, tools: [Write, Bash, Read]` }, call));
       await place.flow(["run", "flow.yaml"]);
       expect(existsSync(join(place.folder, "made.txt"))).toBe(isAllowed);
-      expect(answers(place.events(), "a@1.1.1", call === write ? "Write" : "Bash").map(({ status }) => status)).toEqual([
-        isAllowed ? "completed" : "error",
-      ]);
+      expect(answers(place.events(), "a@1.1.1", call === write ? "Write" : "Bash").map(({ status }) => status)).toEqual(
+        [isAllowed ? "completed" : "error"],
+      );
     }
   });
 
@@ -75,7 +91,11 @@ describe("three levels down an agent may do", () => {
   it("nothing that a skill has taken from an agent above it since", async () => {
     const place = placeWith({
       ...levels(
-        { flow: `permissions: ${all}`, bottom: `, tools: [Write, Read], permissions: ${all}`, middle: `, permissions: ${all}` },
+        {
+          flow: `permissions: ${all}`,
+          bottom: `, tools: [Write, Read], permissions: ${all}`,
+          middle: `, permissions: ${all}`,
+        },
         write,
         ["{ calls: [{ name: Skill, args: { skill: reading } }] }"],
       ),
@@ -89,7 +109,11 @@ describe("three levels down an agent may do", () => {
 
   it("nothing outside the sandbox that one above it is in", async () => {
     const outside = '{ name: Bash, args: { command: "touch /var/tmp/flow-outside-$PPID && echo out" } }';
-    const keys = { flow: `permissions: ${all}`, middle: `, permissions: ${all}`, bottom: `, permissions: ${all}, sandbox: off` };
+    const keys = {
+      flow: `permissions: ${all}`,
+      middle: `, permissions: ${all}`,
+      bottom: `, permissions: ${all}, sandbox: off`,
+    };
     const place = placeWith(levels(keys, outside));
     await place.flow(["run", "flow.yaml"]);
     const boxes = of(place.events(), "agent.started").map(({ agent, sandbox }) => `${agent} ${sandbox}`);
@@ -105,7 +129,10 @@ describe("what asks", () => {
     const { code, stderr } = await place.flow(["run", "flow.yaml"]);
     expect([code, stderr]).toEqual([6, expect.stringContaining("--allow 'Write(./made.txt)'")]);
     const [judged, denied] = [of(place.events(), "permission.judged"), of(place.events(), "agent.finished")];
-    expect(judged.find(({ agent }) => agent === "a@1.1.1")).toMatchObject({ decision: "ask", toAllow: ["Write(./made.txt)"] });
+    expect(judged.find(({ agent }) => agent === "a@1.1.1")).toMatchObject({
+      decision: "ask",
+      toAllow: ["Write(./made.txt)"],
+    });
     const took = Date.parse(denied.at(-1)?.time ?? "") - Date.parse(judged.at(-1)?.time ?? "");
     expect(took).toBeLessThan(1000);
     expect(ends(place.events())).toEqual(["a@1.1.1 bottom denied", "a@1.1 middle denied", "a@1 a denied"]);
@@ -136,7 +163,12 @@ describe("what asks", () => {
   });
 
   it("is asked about in a sub-agent of one that wants every call approved", async () => {
-    const keys = { flow: `permissions: ${all}`, top: ", approval: always", middle: `, permissions: ${all}`, bottom: `, permissions: ${all}` };
+    const keys = {
+      flow: `permissions: ${all}`,
+      top: ", approval: always",
+      middle: `, permissions: ${all}`,
+      bottom: `, permissions: ${all}`,
+    };
     const place = placeWith(levels(keys, write));
     const { code } = await place.flow(["run", "flow.yaml"]);
     expect([code, existsSync(join(place.folder, "made.txt"))]).toEqual([6, false]);

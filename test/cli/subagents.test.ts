@@ -27,7 +27,10 @@ describe("a sub-agent", () => {
     const place = placeWith({
       "flow.yaml": lead("instructions: You lead secretly., subagents: [explore]"),
       "replies.yaml": replies({
-        a: [`{ text: thinking aloud, calls: [${task("explore", { prompt: "Find x." })}] }`, '{ text: "I read ${{ message }}" }'],
+        a: [
+          `{ text: thinking aloud, calls: [${task("explore", { prompt: "Find x." })}] }`,
+          '{ text: "I read ${{ message }}" }',
+        ],
         explore: ["{ calls: [{ name: LS, args: { path: . } }] }", "{ text: x is here }"],
       }),
     });
@@ -54,7 +57,9 @@ describe("a sub-agent", () => {
       }),
     });
     expect((await place.flow(["run", "flow.yaml"])).code).toBe(0);
-    const given = of(place.events(), "message").find(({ agent, message }) => agent === "a@1.1" && message.role === "user");
+    const given = of(place.events(), "message").find(
+      ({ agent, message }) => agent === "a@1.1" && message.role === "user",
+    );
     expect(given?.message.blocks).toEqual([
       {
         type: "text",
@@ -107,7 +112,8 @@ describe("a sub-agent", () => {
   });
 
   it("asks its own model or its parent's; a call may name another that the plan has, and no other", async () => {
-    const agents = "  own: { instructions: Own., tools: [], model: scripted/own.yaml }\n  none: { instructions: None., tools: [] }\n";
+    const agents =
+      "  own: { instructions: Own., tools: [], model: scripted/own.yaml }\n  none: { instructions: None., tools: [] }\n";
     const place = placeWith({
       "flow.yaml": lead("subagents: [own, none], effort: high, temperature: 0.5", agents),
       "replies.yaml": replies({
@@ -141,13 +147,19 @@ describe("a sub-agent", () => {
       "replies.yaml": replies({ a: [`{ calls: [${task("explore")}] }`, "{ text: ok }"], explore: ["{ text: ours }"] }),
     });
     expect((await place.flow(["run", "flow.yaml"])).code).toBe(0);
-    const system = of(place.events(), "message").find(({ agent, message }) => agent === "a@1.1" && message.role === "system");
+    const system = of(place.events(), "message").find(
+      ({ agent, message }) => agent === "a@1.1" && message.role === "system",
+    );
     expect(JSON.stringify(system?.message)).toContain("Ours.");
   });
 
   it("brings its own MCP servers, has its parent's too, and its own end with it", async () => {
     const server = (name: string): string => JSON.stringify({ command: process.execPath, args: [packaged(name)] });
-    const secret = JSON.stringify({ command: process.execPath, args: [nasty], env: { FROM_MCP: "${{ secrets.TOKEN }}" } });
+    const secret = JSON.stringify({
+      command: process.execPath,
+      args: [nasty],
+      env: { FROM_MCP: "${{ secrets.TOKEN }}" },
+    });
     const agents = `  keeper: { instructions: Keep., mcp: { own: ${secret} } }\n`;
     const place = placeWith({
       "flow.yaml": `secrets: [TOKEN]\npermissions: { mcp__own: allow, mcp__all: allow }\nmcp: { all: ${server("everything")} }\n${lead("mcp: [all], subagents: [keeper]", agents)}`,
@@ -161,14 +173,19 @@ describe("a sub-agent", () => {
     });
     const { code, stderr } = await place.flow(["run", "flow.yaml"], { env: { TOKEN: "s3cret-value" } });
     expect([code, stderr]).toEqual([0, expect.stringContaining("mcp own started")]);
-    expect(of(place.events(), "agent.started").map(({ tools }) => tools.filter((tool) => tool.startsWith("mcp__own")).length > 0)).toEqual([
-      false,
-      true,
-    ]);
+    expect(
+      of(place.events(), "agent.started").map(
+        ({ tools }) => tools.filter((tool) => tool.startsWith("mcp__own")).length > 0,
+      ),
+    ).toEqual([false, true]);
     expect(answers(place.events(), "a@1.1", "mcp__all__echo")[0]?.text).toContain("hello");
     expect(answers(place.events(), "a@1.1", "mcp__own__env")[0]?.text).toContain('"FROM_MCP":"***"');
     expect(place.log()).not.toContain("s3cret-value");
-    expect(of(place.events(), "mcp.started").map((event) => event.server).sort()).toEqual(["all", "own"]);
+    expect(
+      of(place.events(), "mcp.started")
+        .map((event) => event.server)
+        .sort(),
+    ).toEqual(["all", "own"]);
   });
 });
 
@@ -182,7 +199,10 @@ describe("several sub-agents", () => {
   ])("work %s, in the order of the calls", async (_, limits, most) => {
     const place = placeWith({
       "flow.yaml": lead(`subagents: [general]${limits}`),
-      "replies.yaml": replies({ a: [`{ calls: [${many(5)}] }`, "{ text: ok }"], general: ["{ delay: 60ms, text: done }"] }),
+      "replies.yaml": replies({
+        a: [`{ calls: [${many(5)}] }`, "{ text: ok }"],
+        general: ["{ delay: 60ms, text: done }"],
+      }),
     });
     expect((await place.flow(["run", "flow.yaml"])).code).toBe(0);
     let now = 0;
@@ -203,7 +223,10 @@ describe("several sub-agents", () => {
     });
     expect((await place.flow(["run", "flow.yaml"])).code).toBe(0);
     expect(answers(place.events()).filter(({ status }) => status === "error")).toEqual([
-      { status: "error", text: "You have spawned 2 sub-agents, and may not spawn more (`limits.children`). Do the rest yourself." },
+      {
+        status: "error",
+        text: "You have spawned 2 sub-agents, and may not spawn more (`limits.children`). Do the rest yourself.",
+      },
     ]);
   });
 
@@ -255,12 +278,7 @@ describe("several sub-agents", () => {
     expect(Object.keys(turnsOf(place.events()))).toEqual(["a@1", "a@1.1"]);
     place.write("flow.yaml", lead("subagents: [one], limits: { depth: 3 }", agents));
     expect((await place.flow(["run", "flow.yaml"])).code).toBe(0);
-    expect(ends(place.events())).toEqual([
-      "a@1.1.1.1 three done",
-      "a@1.1.1 two done",
-      "a@1.1 one done",
-      "a@1 a done",
-    ]);
+    expect(ends(place.events())).toEqual(["a@1.1.1.1 three done", "a@1.1.1 two done", "a@1.1 one done", "a@1 a done"]);
     expect(answers(place.events(), "a@1.1.1").map(({ text }) => text)).toContainEqual(
       "There is no agent `one`. There are: three.",
     );
@@ -276,15 +294,30 @@ describe("several sub-agents", () => {
 
 describe("what a model gets wrong", () => {
   it.each([
-    ["an unknown agent", { subagent_type: "generl" }, "There is no agent `generl`. Did you mean `general`? There are: general."],
+    [
+      "an unknown agent",
+      { subagent_type: "generl" },
+      "There is no agent `generl`. Did you mean `general`? There are: general.",
+    ],
     ["an unknown id", { agent_id: "a@1.7" }, "There is no sub-agent `a@1.7`. There is none."],
-    ["the background without a name", { run_in_background: true }, "What runs in the background needs a `name`, so that its report can be told from others."],
-    ["an unknown constant", { context: { vars: ["lmit"] } }, "There is no constant `lmit`. Did you mean `limit`? There are: limit."],
+    [
+      "the background without a name",
+      { run_in_background: true },
+      "What runs in the background needs a `name`, so that its report can be told from others.",
+    ],
+    [
+      "an unknown constant",
+      { context: { vars: ["lmit"] } },
+      "There is no constant `lmit`. Did you mean `limit`? There are: limit.",
+    ],
     ["an unknown argument", { urgency: "high" }, expect.stringContaining("do not fit its parameters")],
   ])("is told to it: %s", async (_, wrong, text) => {
     const place = placeWith({
       "flow.yaml": `vars: { limit: 7 }\n${lead("subagents: [general]")}`,
-      "replies.yaml": replies({ a: [`{ calls: [${task("general", wrong)}] }`, "{ text: ok }"], general: ["{ text: done }"] }),
+      "replies.yaml": replies({
+        a: [`{ calls: [${task("general", wrong)}] }`, "{ text: ok }"],
+        general: ["{ text: done }"],
+      }),
     });
     expect((await place.flow(["run", "flow.yaml"])).code).toBe(0);
     expect(answers(place.events())).toEqual([{ status: "error", text }]);

@@ -242,7 +242,7 @@ agents:
 });
 
 describe("flow killed at any moment", () => {
-  const rounds = Number(process.env["FLOW_TORTURE"] ?? 50) / 5;
+  const rounds = Math.ceil(Number(process.env["FLOW_TORTURE"] ?? 50) / 8);
   const workflow = `
 steps:
   one: { isolation: worktree, run: "echo one >> one.txt; echo one > big-one.txt; seq 20000 >> big.txt" }

@@ -29,11 +29,9 @@ export function checkFiles(
   return check({ file, cwd });
 }
 
-/** Every problem as `CODE line:column text under the caret`, without those about what is not there yet. */
+/** Every problem as `CODE line:column text under the caret`. */
 export function problemsOf({ diagnostics, sources }: Compilation): string[] {
-  return diagnostics
-    .filter((it) => it.code !== "FLOW9001")
-    .map((it) => `${it.code} ${it.at.line}:${it.at.column} ${textAt(sources.get(it.at.file) ?? "", it.at)}`);
+  return diagnostics.map((it) => `${it.code} ${it.at.line}:${it.at.column} ${textAt(sources.get(it.at.file) ?? "", it.at)}`);
 }
 
 /** The text of a span, clamped to its first line. */

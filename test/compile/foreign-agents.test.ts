@@ -23,9 +23,7 @@ function agentOf({ plan, diagnostics }: Compilation): Agent {
 }
 
 function told({ diagnostics, sources }: Compilation): string[] {
-  return diagnostics
-    .filter(({ code }) => code !== "FLOW9001")
-    .map(({ code, at }) => `${code} ${textAt(sources.get(at.file) ?? "", at)}`);
+  return diagnostics.map(({ code, at }) => `${code} ${textAt(sources.get(at.file) ?? "", at)}`);
 }
 
 type Variant = readonly [what: string, dialect: Dialect, matter: string, agent: object, problems?: readonly string[]];

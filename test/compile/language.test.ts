@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { unavailable } from "../../src/compile/checks/unavailable.ts";
 import { functionNames } from "../../src/expr/functions.ts";
 import { defaultContexts } from "../../src/expr/parse.ts";
 import type { JsonObject } from "../../src/model/json.ts";
@@ -11,7 +10,6 @@ import { checkText, problemsOf } from "./checking.ts";
 const root = new URL("../../", import.meta.url);
 const guide = readFileSync(fileURLToPath(new URL("docs/language.md", root)), "utf8");
 const prose = guide.replaceAll(/^```[\s\S]*?^```$/gm, "");
-const lines = prose.split("\n");
 const words = new Set([...prose.matchAll(/`([^`]+)`/g)].flatMap(([, code = ""]) => code.split(/[\s,():]+/)));
 
 function schemaOf(name: string): JsonObject {
@@ -52,17 +50,6 @@ describe("docs/language.md", () => {
       ),
     ).toEqual([]);
   });
-
-  test.each(Object.entries(unavailable).filter(([area]) => area !== "model"))(
-    "says of %s what is not there yet",
-    (_, keys) => {
-      const marked = lines
-        .filter((line, index) => `${line} ${lines[index + 1] ?? ""}`.includes("**(not yet)**"))
-        .join("\n");
-      const told = keys.filter((key) => new RegExp(`\`[^\`]*\\b${key}\\b[^\`]*\``).test(marked));
-      expect(told).toEqual(keys);
-    },
-  );
 
   test("shows only workflows that are right", async () => {
     const blocks = [...guide.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)]

@@ -162,6 +162,7 @@ export const samples: Samples = {
       type: "worktree.opened",
       step: "a",
       agentRun: "a@1/2",
+      into: "lead-1",
       worktree: "a-1",
       folder: "/w/a-1",
       base: commit,

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Event } from "../../src/model/event.ts";
 import { createWorktrees, type OpenWorktree, type Worktrees } from "../../src/flow/worktrees.ts";
 import { Marks } from "../../src/process/marks.ts";
+import { RecordedWorktrees } from "../../src/worktree/recorded.ts";
 import { git } from "../cli/flow.ts";
 
 const signal = new AbortController().signal;
@@ -15,13 +16,17 @@ let all: Worktrees;
 beforeEach(() => {
   top = realpathSync(mkdtempSync(join(tmpdir(), "flow-worktree-")));
   git(top, "init", "--quiet");
-  writeFileSync(join(top, ".gitignore"), ".flow\n");
+  writeFileSync(join(top, ".gitignore"), ".flow*\n");
   writeFileSync(join(top, "a.txt"), "1\n2\n3\n4\n5\n6\n");
   git(top, "add", "--all");
   git(top, "commit", "--quiet", "--message", "x");
   events = [];
-  const tempFolder = realpathSync(mkdtempSync(join(tmpdir(), "flow-index-")));
-  all = createWorktrees({
+  all = worktrees();
+});
+afterEach(() => rmSync(top, { recursive: true, force: true }));
+
+function worktrees(before?: RecordedWorktrees): Worktrees {
+  return createWorktrees({
     workspace: top,
     cwd: top,
     env: process.env,
@@ -32,14 +37,13 @@ beforeEach(() => {
       keys: [],
     },
     folder: join(top, ".flow/runs/20261121-215546-4qk3f"),
-    tempFolder,
+    tempFolder: realpathSync(mkdtempSync(join(top, ".flow-index-"))),
     run: "20261121-215546-4qk3f",
     emit: (event) => void events.push(event),
-    before: undefined,
+    before,
     kill: signal,
   });
-});
-afterEach(() => rmSync(top, { recursive: true, force: true }));
+}
 
 async function open(
   order: readonly number[],
@@ -97,6 +101,39 @@ describe("worktrees for members of a team", () => {
     expect(readFileSync(join(lead.folder, "a.txt"), "utf8")).toContain("three");
     await lead.close({ apply: false });
   });
+});
+
+describe("what flow was doing for a member when it died", () => {
+  test.each(["worktree.applying", "worktree.closed"] as const)(
+    "up to %s is in its lead's worktree, once",
+    async (type) => {
+      const lead = await open([0], { agentRun: "lead@1" });
+      change(lead.folder, "1", "one");
+      const member = await open([0, 0], { into: lead.folder, agentRun: "lead@1/a" });
+      change(member.folder, "6", "six\nmore");
+      await member.close({ apply: true, result: "mine" });
+      if (type === "worktree.applying") change(lead.folder, "six\nmore", "6");
+      const before = new RecordedWorktrees();
+      const end = events.findIndex((it) => it.type === type) + 1;
+      for (const [index, event] of events.slice(0, end).entries()) before.add({ ...event, seq: index + 1, time: "" });
+      events = [];
+      const resumed = worktrees(before);
+      await resumed.recover();
+      expect(events.map((it) => [it.type, "status" in it && it.status])).toEqual([
+        ...(type === "worktree.applying" ? [["worktree.closed", "applied"]] : []),
+        ["worktree.closed", "kept"],
+      ]);
+      expect(resumed.finished("lead@1/a")?.result).toMatchObject({ outcome: "success", result: "mine" });
+      expect([git(top, "status", "--porcelain"), git(top, "worktree", "list").trim().split("\n").length]).toEqual([
+        "",
+        1,
+      ]);
+      const again = await resumed.open({ step: "lead", agentRun: "lead@1", order: [0], goesOn: true, signal });
+      if (!again.ok) throw new Error(again.error.message);
+      expect(readFileSync(join(again.value.folder, "a.txt"), "utf8")).toBe("one\n2\n3\n4\n5\nsix\nmore\n");
+      expect([again.value.goesOn, (await again.value.close(wanted)).status]).toEqual([true, "applied"]);
+    },
+  );
 });
 
 describe("a worktree", () => {

@@ -50,8 +50,13 @@ function checkUse(owner: MapNode, agent: AgentShape | undefined, { report, defau
 
 function checkTool({ workflow, report, tools }: CheckSource, tool: Word): void {
   const custom = workflow.shape.tools;
+  if (tools.get(tool.text) === false) {
+    const suggestion = "remove it: whoever has a `team`, and each of its members, has its part of those tools";
+    report("FLOW6002", tool.at, `\`${tool.text}\` comes with a \`team\`, and not by its name`, { suggestion });
+    return;
+  }
   if (tools.has(tool.text) || custom.includes(tool.text) || tool.text.startsWith("mcp__")) return;
-  const known = [...tools.keys(), ...custom];
+  const known = [...[...tools.keys()].filter((name) => tools.get(name) === true), ...custom];
   report("FLOW6002", tool.at, `there is no tool \`${tool.text}\``, () => {
     const near = nearest(tool.text, known);
     const all = { suggestion: `there are ${oneOf(known, 30)}, and \`mcp__server__tool\`` };

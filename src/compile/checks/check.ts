@@ -11,9 +11,9 @@ export interface CheckSource {
   readonly workflow: LinkedWorkflow;
   readonly types: Types;
   readonly report: Report;
-  /** Tools by name: whether flow has them already. */
+  /** Tools by name: whether they come by it. */
   readonly tools: ReadonlyMap<string, boolean>;
-  /** JSON Schema of the arguments of a tool that flow has already. */
+  /** JSON Schema of the arguments of a tool that comes with flow. */
   readonly toolParameters: ToolParameters;
   /** What is wrong with the rules of a `permissions:` block; `tools` are those of the workflow itself. */
   readonly ruleProblems: RuleProblems;

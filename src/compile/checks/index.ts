@@ -17,7 +17,6 @@ import { checkSubAgents } from "./sub-agents.ts";
 import { checkSkills } from "./skills.ts";
 import { checkTeams } from "./teams.ts";
 import { checkToolSteps } from "./tool-steps.ts";
-import { checkUnavailable } from "./unavailable.ts";
 
 /** Every semantic rule; adding one is a file and a line here. */
 export const checks: readonly Check[] = [
@@ -39,5 +38,4 @@ export const checks: readonly Check[] = [
   checkPermissions,
   checkSkills,
   checkExpectations,
-  checkUnavailable,
 ];

@@ -10,24 +10,24 @@ const taken: ReadonlySet<string> = new Set(["lead", "all", "team"]);
 /** Members that can work: names of their own, agents that may be used, and no team inside itself. */
 export const checkTeams: Check = (source) => {
   const { workflow } = source;
+  const circles = new Set<string>();
   for (const agent of agentsOf(workflow)) {
     const members = workflow.crews.get(agent)?.members ?? [];
-    if (agent.team) checkTeam({ team: agent.team, members, lead: agent }, source);
+    if (agent.team) checkTeam({ team: agent.team, members }, source);
+    checkCircles(agent, { members, circles }, source);
   }
-  for (const { step } of stepsOf(workflow.scope)) {
-    const lead = workflow.agents.get(step);
-    if (step.team) checkTeam({ team: step.team, members: workflow.teams.get(step) ?? [], lead }, source);
-  }
+  // A step's own team is its alone: the same agent as a member leads what its file says, or nobody.
+  for (const { step } of stepsOf(workflow.scope))
+    if (step.team) checkTeam({ team: step.team, members: workflow.teams.get(step) ?? [] }, source);
 };
 
 interface Question {
   readonly team: TeamShape;
   readonly members: readonly MemberLink[];
-  readonly lead: AgentShape | undefined;
 }
 
-function checkTeam({ team, members, lead }: Question, source: CheckSource): void {
-  const { report, workflow } = source;
+function checkTeam({ team, members }: Question, source: CheckSource): void {
+  const { report } = source;
   const seen = new Map<string, Span>();
   for (const { name, terms, agent } of team.members) {
     const first = seen.get(name.text.toLowerCase());
@@ -47,13 +47,24 @@ function checkTeam({ team, members, lead }: Question, source: CheckSource): void
       });
     for (const path of terms.paths ?? []) checkPath(path, name, source);
   }
+  for (const { shape, member } of members) checkMember(shape, member.agent, source);
+}
+
+interface Round {
+  readonly members: readonly MemberLink[];
+  /** Those told already: each agent of a circle is in it. */
+  readonly circles: Set<string>;
+}
+
+function checkCircles(lead: AgentShape, { members, circles }: Round, { report, workflow }: CheckSource): void {
   for (const { shape, member } of members) {
-    checkMember(shape, member.agent, source);
-    const way = lead && wayTo(lead, shape, workflow);
-    if (way) {
-      const names = [lead, ...way].map((it) => `\`${it.agent.name}\``).join(" -> ");
-      report("FLOW6022", member.agent.at, `a team cannot contain itself: ${names}`);
-    }
+    const way = wayTo(lead, shape, workflow);
+    if (!way) continue;
+    const circle = JSON.stringify(way.map(({ agent }) => agent.name).sort());
+    if (circles.has(circle)) continue;
+    circles.add(circle);
+    const names = [lead, ...way].map(({ agent }) => `\`${agent.name}\``).join(" -> ");
+    report("FLOW6022", member.agent.at, `a team cannot contain itself: ${names}`);
   }
 }
 

@@ -18,7 +18,7 @@ export interface Field {
 
 /** What the language knows that names in other programs' files may mean. */
 export interface Vocabulary {
-  /** Every tool by name: whether this version has it. */
+  /** Every tool by name: whether it comes by that. */
   readonly tools: ReadonlyMap<string, boolean>;
   /** The tool that other programs call so. */
   readonly canonical: (name: string) => string | undefined;

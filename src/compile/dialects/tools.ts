@@ -75,15 +75,15 @@ export const serverTool: RegExp = /^mcp__[\w-]+__(?:[\w-]+|\*)$/;
 export function offered(draft: Draft, words: readonly ToolWord[]): readonly ToolWord[] {
   const found: ToolWord[] = [];
   const unknown: ToolWord[] = [];
-  const later: ToolWord[] = [];
+  const ofTeams: ToolWord[] = [];
   for (const word of words) {
     const name = word.name.startsWith("mcp__") ? serverName(word.name) : toolNamed(word.name, draft.vocabulary);
     if (name === undefined) unknown.push(word);
     else if (name.startsWith("mcp__") || draft.vocabulary.tools.get(name) === true) found.push({ ...word, name });
-    else later.push(word);
+    else ofTeams.push(word);
   }
   leaveOutTools(draft, unknown, "there is no such tool here");
-  leaveOutTools(draft, later, "not yet available");
+  leaveOutTools(draft, ofTeams, "a `team` brings its tools itself");
   const [first] = words;
   if (first && found.length === 0) {
     const known = [...draft.vocabulary.tools].flatMap(([tool, isHere]) => (isHere ? [tool] : []));

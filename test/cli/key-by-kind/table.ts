@@ -29,9 +29,7 @@ export interface Shown {
 export type Cell =
   | { readonly shown: Shown }
   /** The diagnostic of `flow validate`, and the reason in it. */
-  | { readonly refused: string; readonly reason: string; readonly key: string }
-  /** The line of `test/unavailable.txt`. */
-  | { readonly notYet: string; readonly key: string };
+  | { readonly refused: string; readonly reason: string; readonly key: string };
 
 type Row = { readonly [kind in StepKind]: Cell };
 
@@ -468,7 +466,13 @@ export const table: { readonly [key: string]: Row } = {
     "FLOW2008",
     "team: { members: [talks] }",
     "only an `agent` leads a team",
-    on("agent", { notYet: "step: team", key: "team: { members: [talks] }" }),
+    show(["agent"], {
+      does: "asks",
+      key: "team: { members: [talks] }",
+      see: offered,
+      with: ["LS", "SendMessage", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "TeamCreate", "TeamDelete", "TeamStatus"],
+      without: ["LS"],
+    }),
   ),
   form: only(
     "FLOW2008",
@@ -483,7 +487,3 @@ export const table: { readonly [key: string]: Row } = {
     }),
   ),
 };
-
-function notYet(line: string, key: string, ...others: readonly { readonly [kind in StepKind]?: Cell }[]): Row {
-  return Object.assign({}, on("rest", { notYet: line, key }), ...others) as Row;
-}

@@ -1,0 +1,3 @@
+import { port } from "./config.ts";
+
+export const address = `http://localhost:${port}`;

@@ -1,0 +1,253 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { ends, of, replies } from "./lineage.ts";
+import { Place } from "./flow.ts";
+
+const places: Place[] = [];
+afterEach(() => places.splice(0).forEach((place) => place.remove()));
+
+function placeWith(files: Readonly<Record<string, string>>): Place {
+  const place = new Place(files);
+  places.push(place);
+  return place;
+}
+
+/** Keys of the agents, beside their instructions and what the lead needs to lead. */
+interface Crew {
+  readonly lead?: string;
+  readonly reader?: string;
+  readonly team?: string;
+  /** Keys of the workflow, and of the step. */
+  readonly flow?: string;
+  readonly step?: string;
+}
+
+function flow({ lead = "", reader = ", tools: [Read, Write, Bash]", team = "", flow: more = "", step = "" }: Crew): string {
+  return `model: scripted/s.yaml
+${more}
+agents:
+  lead: { instructions: You lead., prompt: Go., team: { members: [reader, { agent: reader, name: second }]${team} }${lead} }
+  reader: { instructions: You read.${reader} }
+steps:
+  a: { agent: lead${step} }
+outputs: { text: "\${{ default(steps.a.outputs.text, '') }}" }
+`;
+}
+
+const create = "{ name: TeamCreate, args: { name: crew } }";
+const add = (subject: string, more = ""): string =>
+  `{ name: TaskCreate, args: { subject: ${subject}, description: "do ${subject}"${more} } }`;
+const begin = (...tasks: readonly string[]): string => `{ calls: [${[create, ...tasks.map((it) => add(it))].join(", ")}] }`;
+const done = (task: string, report = "all is well"): string =>
+  `{ calls: [{ name: TaskUpdate, args: { taskId: "${task}", status: completed, report: ${report} } }] }`;
+const says = (text: string): string => `{ text: "${text}" }`;
+const heard = says("heard: ${{ message }}");
+
+function exists({ folder }: Place, path: string): boolean {
+  return existsSync(join(folder, path));
+}
+
+/** `1 completed`: what became of the tasks, in the order it did. */
+function changes(place: Place): string[] {
+  return of(place.events(), "team.task.updated").map(({ task, change }) => `${task} ${change.status ?? "?"}`);
+}
+
+describe("a hook on `TaskCompleted`", () => {
+  it("sends the member back with its reason as long as it says no", async () => {
+    const place = placeWith({
+      "flow.config.yaml": "hooks: { TaskCompleted: [{ hooks: [{ command: ./check.sh }] }] }\n",
+      "check.sh": "cat >>told.txt; test -e ok.txt || { echo 'write ok.txt first' >&2; exit 2; }\n",
+      "w.yaml": flow({ flow: "permissions: { Write: allow }" }),
+      "s.yaml": replies({
+        lead: [begin("one"), says("waiting"), heard],
+        reader: [done("1"), "{ calls: [{ name: Write, args: { file_path: ok.txt, content: x } }] }", done("1", "now it is")],
+      }),
+    });
+    await place.shell("chmod +x check.sh");
+    const { code, stdout } = await place.flow(["run", "w.yaml"]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("one: completed]\n  now it is") as string]);
+    const said = of(place.events(), "tool.finished").filter(({ name }) => name === "TaskUpdate");
+    expect(said.map(({ status, text }) => [status, text.includes("write ok.txt first")])).toEqual([
+      ["error", true],
+      ["completed", false],
+    ]);
+    expect(changes(place)).toEqual(["1 in_progress", "1 completed"]);
+    const told = JSON.parse(place.read("told.txt").split("}{")[0]?.replace(/[^}]$/, "$&}") ?? "") as object;
+    expect(told).toMatchObject({
+      hook_event_name: "TaskCompleted",
+      task_id: "1",
+      task_subject: "one",
+      task_description: "do one",
+      teammate_name: "reader",
+      team_name: "crew",
+      session_id: "a@1.1",
+    });
+  });
+});
+
+describe("the limits of a lead", () => {
+  it("pay for its members, and end the step with exit code 4", async () => {
+    const usage = "usage: { input: 1000, output: 500 }";
+    const place = placeWith({
+      "w.yaml": flow({ lead: ", max-output: 500, limits: { tokens: 6000 }", reader: ", tools: [], max-output: 500" }),
+      "s.yaml": replies({
+        lead: [`{ calls: [${[create, add("one"), add("two"), add("three"), add("four")].join(", ")}], ${usage} }`, says("waiting"), heard, heard],
+        reader: [`{ text: found, ${usage} }`],
+      }),
+    });
+    const { code, stderr } = await place.flow(["run", "w.yaml"]);
+    expect([code, stderr]).toEqual([4, expect.stringContaining("limits.tokens") as string]);
+    const spent = of(place.events(), "budget.settled").reduce((sum, { tokens = 0 }) => sum + tokens, 0);
+    expect(spent).toBeLessThanOrEqual(6000);
+    expect(changes(place)).toContain("1 completed");
+    expect(ends(place.events())).toContain("a@1 lead budget");
+  });
+
+  it("count no members as `children`: a team has as many runs as it has tasks", async () => {
+    const place = placeWith({
+      "w.yaml": flow({ lead: ", subagents: [reader], limits: { children: 1 }" }),
+      "s.yaml": replies({ lead: [begin("one", "two", "three"), says("waiting"), heard], reader: [says("found")] }),
+    });
+    const { code } = await place.flow(["run", "w.yaml"]);
+    expect([code, changes(place).filter((it) => it.endsWith("completed")).length]).toEqual([0, 3]);
+  });
+});
+
+describe("a member", () => {
+  it("that needs a permission nobody can give fails its task with the rule to add, and the lead is told", async () => {
+    const place = placeWith({
+      "w.yaml": flow({}),
+      "s.yaml": replies({
+        lead: [begin("one"), says("waiting"), heard],
+        reader: ["{ calls: [{ name: Bash, args: { command: make world } }] }", says("never said")],
+      }),
+    });
+    const started = Date.now();
+    const { code, stderr, stdout } = await place.flow(["run", "w.yaml"]);
+    expect(Date.now() - started).toBeLessThan(6000);
+    expect(stderr).toContain("Bash(make world)");
+    expect(changes(place)).toEqual(["1 in_progress", "1 failed"]);
+    expect(ends(place.events())).toContain("a@1.1 reader denied");
+    expect(code, stdout).toBe(6);
+  });
+
+  it("may be an agent of another program", async () => {
+    const place = placeWith({
+      "w.yaml": flow({}).replace("members: [reader,", "members: [scout, reader,"),
+      ".claude/agents/scout.md": "---\nname: scout\ndescription: Scouts.\ntools: Read, Grep\n---\nYou scout.\n",
+      "s.yaml": replies({
+        lead: [`{ calls: [${create}, ${add("one", ", owner: scout")}] }`, says("waiting"), heard],
+        scout: [done("1", "nobody there")],
+      }),
+    });
+    const { code, stdout } = await place.flow(["run", "w.yaml"]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("[Report of scout on task 1, one: completed]\n  nobody there") as string]);
+    const [member] = of(place.events(), "agent.started").filter(({ parent }) => parent !== null);
+    expect(member?.tools).toEqual(["Grep", "Read", "SendMessage", "TaskGet", "TaskList", "TaskUpdate", "TeamStatus"]);
+  });
+
+  it("may lead a team of its own", async () => {
+    const place = placeWith({
+      "w.yaml": flow({}).replace("  reader:", "  chief: { instructions: You lead two., team: { members: [reader] } }\n  reader:").replace("[reader,", "[chief,"),
+      "s.yaml": replies({
+        lead: [begin("all"), says("waiting"), heard],
+        chief: [begin("half"), says("waiting for the half"), done("1", '"both: ${{ message }}"')],
+        reader: [says("half of it")],
+      }),
+    });
+    const { code, stdout } = await place.flow(["run", "w.yaml"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("[Report of chief on task 1, all: completed]");
+    expect(stdout).toContain("[Report of reader on task 1, half: completed]\n  half of it");
+    expect(of(place.events(), "team.finished").map(({ agent, end }) => `${agent} ${end}`)).toEqual(["a@1.1 done", "a@1 done"]);
+    expect(ends(place.events())).toEqual(["a@1.1.1 reader done", "a@1.1 chief done", "a@1 lead done"]);
+  });
+});
+
+describe("a team", () => {
+  it("of a step replaces that of its agent, and may have the same agent as a member", async () => {
+    const place = placeWith({
+      "w.yaml": flow({ lead: ", description: Leads.", step: ", team: { members: [{ agent: reader, name: other }, { agent: plain, name: twin }], parallel: 1 }" })
+        .replace("  reader:", "  plain: { instructions: You are plain., prompt: Go. }\n  reader:")
+        .replace("outputs:", "  b: { needs: a, agent: plain, team: { members: [plain] } }\noutputs:"),
+      "s.yaml": replies({
+        lead: [`{ calls: [${create}, ${add("one", ", owner: other")}] }`, says("waiting"), heard],
+        reader: [says("read")],
+        plain: [`{ calls: [${create}, ${add("two")}], when: "contains(prompt, 'Go.')" }`, says("plainly"), heard],
+      }),
+    });
+    const { code } = await place.flow(["run", "w.yaml"]);
+    expect(code).toBe(0);
+    const members = of(place.events(), "team.member.added").map(({ step, member }) => `${step} ${member.name} ${member.agent}`);
+    expect(members).toEqual(["a other reader", "a twin plain", "b plain plain"]);
+    const runs = of(place.events(), "agent.started").flatMap(({ agent, spawned }) => (spawned ? [`${agent} ${spawned.name ?? ""}`] : []));
+    expect(runs).toEqual(["a@1.1 other", "b@1.1 plain"]);
+  });
+
+  it("waits for its reports before its lead answers with data", async () => {
+    const output = "output: { type: object, required: [count], properties: { count: { type: integer } } }";
+    const place = placeWith({
+      "w.yaml": flow({ lead: `, ${output}` }).replace("steps.a.outputs.text", "steps.a.outputs.count"),
+      "s.yaml": replies({
+        lead: [begin("one", "two"), says("waiting"), "{ calls: [{ name: finish, args: { count: \"${{ length(split(message, 'completed]')) - 1 }}\" } }], when: \"contains(message, 'Report of')\" }"],
+        reader: [says("found")],
+      }),
+    });
+    const { code, stdout, stderr } = await place.flow(["run", "w.yaml"]);
+    expect([code, stdout], stderr).toEqual([0, "text: 2\n"]);
+  });
+
+  it("works beside the team of another step", async () => {
+    const place = placeWith({
+      "w.yaml": flow({}).replace("outputs:", "  b: { agent: lead }\noutputs:"),
+      "s.yaml": replies({
+        lead: [begin("one", "two"), says("waiting"), heard],
+        reader: ["{ text: found, delay: 150ms }"],
+      }),
+    });
+    expect((await place.flow(["run", "w.yaml"])).code).toBe(0);
+    const events = place.events();
+    for (const step of ["a", "b"]) {
+      const own = of(events, "team.task.updated").filter((event) => event.step === step);
+      expect(own.filter(({ change }) => change.status === "completed").map(({ task }) => task).sort()).toEqual(["1", "2"]);
+    }
+    const order = events.flatMap(({ type }) => (type === "team.started" || type === "team.finished" ? [type] : []));
+    expect(order).toEqual(["team.started", "team.started", "team.finished", "team.finished"]);
+  });
+
+  it("is cancelled whole by Ctrl-C in less than two seconds, and goes on after it", async () => {
+    const place = placeWith({
+      "w.yaml": flow({ flow: "permissions: { Bash: allow }" }),
+      "s.yaml": replies({
+        lead: [begin("one", "two", "three"), says("waiting"), heard, heard],
+        reader: ["{ calls: [{ name: Bash, args: { command: 'echo x >>log.txt; sleep ${{ turn == 1 && 1 || 0 }}' } }] }", says("found")],
+      }),
+    });
+    const running = place.start(["run", "w.yaml"]);
+    await running.said("task 2 in_progress");
+    while (!exists(place, "log.txt")) await new Promise((resolve) => setTimeout(resolve, 20));
+    const started = Date.now();
+    running.kill("SIGINT");
+    expect((await running.ended).code).toBe(130);
+    expect(Date.now() - started).toBeLessThan(2000);
+    const events = place.events();
+    expect(of(events, "team.finished")).toMatchObject([{ end: "cancelled" }]);
+    expect(ends(events).toSorted()).toEqual(["a@1 lead cancelled", "a@1.1 reader cancelled", "a@1.2 reader cancelled"]);
+    const { code, stderr } = await place.flow(["resume", "latest"]);
+    expect(code, stderr).toBe(0);
+    const completed = changes(place).filter((it) => it.endsWith("completed"));
+    expect(completed.toSorted()).toEqual(["1 completed", "2 completed", "3 completed"]);
+  });
+
+  it("is replayed with the same answers, where reports come in one at a time", async () => {
+    const place = placeWith({
+      "w.yaml": flow({ team: ", parallel: 1" }),
+      "s.yaml": replies({ lead: [begin("one", "two"), says("waiting"), heard], reader: [says("found ${{ prompt }}")] }),
+    });
+    const first = await place.flow(["run", "w.yaml"]);
+    expect(first.code).toBe(0);
+    const again = await place.flow(["run", "w.yaml", "--replay", "latest"]);
+    expect([again.code, again.stdout], again.stderr).toEqual([0, first.stdout]);
+  });
+});
