@@ -2,7 +2,7 @@
  * What an agent's hands cost: verdicts of the rules, a command in the sandbox beside the same without it, Grep and Glob over
  * 20,000 files beside `rg` alone, and a call of an MCP server beside the vendor's own client. The sides take turns; times
  * are medians, and processor time counts this process and all it started (Linux).
- * `node bench/hands.ts [verdicts|sandbox|search|mcp …]`
+ * `node bench/hands.ts [verdicts|asking|sandbox|search|mcp …]`; `asking` needs the built command (`npm run build`).
  */
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -25,7 +25,13 @@ import { canonicalToolName, toolNames } from "../src/tools/names.ts";
 import { isSecretFile } from "../src/tools/secret-files.ts";
 import { honest, honestRules } from "../test/permissions/honest.ts";
 
-const parts: { readonly [name: string]: (folder: string) => Promise<void> } = { verdicts, sandbox, search, mcp };
+const parts: { readonly [name: string]: (folder: string) => Promise<void> } = {
+  verdicts,
+  asking,
+  sandbox,
+  search,
+  mcp,
+};
 const path = process.env["PATH"] ?? "";
 const signal = new AbortController().signal;
 
@@ -111,6 +117,35 @@ async function verdicts(folder: string): Promise<void> {
       `  ${kind.padEnd(40)} ${(each * 1000).toFixed(0).padStart(8)} µs   ${Math.round(1000 / each)} a second`,
     );
   }
+}
+
+/** From a reply of the model to the refusal of a call that nobody is there to allow, by the log of a run. */
+async function asking(folder: string): Promise<void> {
+  const calls = Array.from({ length: 60 }, (_, index) =>
+    index % 2 === 0
+      ? { name: "Bash", args: { command: `touch file-${index}` } }
+      : { name: "Write", args: { file_path: `file-${index}`, content: "x" } },
+  );
+  const agent = "{ agent: { name: a, instructions: You., tools: [Bash, Write] }, prompt: go }";
+  writeFileSync(join(folder, "w.yaml"), `model: scripted/r.yaml\nsteps:\n  a: ${agent}\n`);
+  writeFileSync(join(folder, "r.yaml"), `agents: { a: [${JSON.stringify({ calls })}, { text: done }] }\n`);
+  const flow = fileURLToPath(new URL("../dist/flow.cjs", import.meta.url));
+  const run = spawn(process.execPath, [flow, "run", "w.yaml", "--json"], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  let printed = "";
+  run.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+  await once(run, "close");
+  const { log } = JSON.parse(printed) as { readonly log: string };
+  const lines = readFileSync(log, "utf8").trim().split("\n");
+  const events = lines.map((line) => JSON.parse(line) as { readonly type: string; readonly time: string });
+  const begun = events.find((event) => event.type === "message" && JSON.stringify(event).includes('"call"'));
+  const refused = events.filter(({ type }) => type === "tool.finished").map(({ time }) => Date.parse(time));
+  const whole = Math.max(...refused) - Date.parse(begun?.time ?? "");
+  console.log(
+    `asking where nobody is: ${refused.length} calls of one reply refused within ${whole} ms, target 100 each`,
+  );
 }
 
 async function sandbox(folder: string): Promise<void> {

@@ -11,11 +11,11 @@ afterAll(() => place.remove());
 
 describe("the example deep-tree", () => {
   it("goes three levels down, and the denial of the first holds on all of them", async () => {
-    const before = place.read("examples/deep-tree/project/config.ts");
+    const before = place.read("examples/deep-tree/project/config.js");
     const { code, stdout } = await place.flow(["run", "examples/deep-tree/flow.yaml"]);
     expect([code, stdout]).toEqual([
       0,
-      "report: PORT is read in config.ts and used in server.ts. No other variable is read.\n",
+      "report: PORT is read in config.js and used in server.js. No other variable is read.\n",
     ]);
     const events = place.events();
     expect(ends(events).sort()).toEqual([
@@ -28,6 +28,6 @@ describe("the example deep-tree", () => {
     expect(denied).toMatchObject([
       { agent: "audit@1.1", name: "Write", layer: "agent", file: "examples/deep-tree/agents/lead.md", line: 5 },
     ]);
-    expect(place.read("examples/deep-tree/project/config.ts")).toBe(before);
+    expect(place.read("examples/deep-tree/project/config.js")).toBe(before);
   });
 });

@@ -23,18 +23,20 @@ export async function* endOfAnswer(run: AgentRun, turn: Turn): AsyncGenerator<Ag
   if (structured?.ok) return { outcome: "done", reason: "the model answered", output: structured.value };
   if (cutShort !== undefined) return { outcome: "budget", reason: cutShort };
   if (stop === "length") return { outcome: "overflow", reason: "the answer was cut off at the model's output limit" };
-  if (structured !== undefined) return yield* askAgain(run, turn, structured.error);
+  // Who waits for others may say so in prose: it is judged when they have written.
+  if (structured !== undefined && (text.trim() === "" || run.mail?.isOpen !== true))
+    return yield* askAgain(run, turn, structured.error);
   if (text.trim() === "") return { outcome: "invalid_output", reason: "the model ended without an answer" };
   return { outcome: "done", reason: "the model answered" };
 }
 
 /** An answer in prose: only `finish` is on offer from here on, until an answer fits or the tries are used up. */
-async function* askAgain(run: AgentRun, turn: Turn, reason: string): AsyncGenerator<AgentEvent, Ending | undefined> {
-  const { state, ids } = turn;
+async function* askAgain(run: AgentRun, place: Place, reason: string): AsyncGenerator<AgentEvent, Ending | undefined> {
+  const { state, ids } = place;
   if (state.history.badAnswers.size >= allowedRepairs) return { outcome: "invalid_output", reason };
   const text = hints.repair(reason, finishName);
   yield* noted(state, { ...ids, type: "guard", rule: "output", action: "refuse", text });
-  yield* tell(run, turn, text);
+  yield* tell(run, place, text);
   return undefined;
 }
 
@@ -64,6 +66,8 @@ export async function* settleEnd(
 ): AsyncGenerator<AgentEvent, Ending | undefined> {
   const { state, ids } = place;
   if (ending.outcome !== "done") return ending;
+  const prose = ending.output === undefined ? state.output?.read(state.text) : undefined;
+  if (prose?.ok === false) return yield* askAgain(run, place, prose.error);
   if (failedTurns(state.history) >= failedTurnsToDistrust) return distrusted(place);
   if (run.check !== undefined) {
     const unchecked = yield* checked(run, place, run.check);

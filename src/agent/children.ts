@@ -167,7 +167,8 @@ export class Children {
     const most = attempt.step.limits.children ?? agent.limits.children;
     if (most !== undefined && this.#count >= most)
       return `You have spawned ${most} sub-agents, and may not spawn more (\`limits.children\`). Do the rest yourself.`;
-    if (!crowd.admit()) return `This run has spawned ${mostSpawned} sub-agents, and may not spawn more. Do the rest yourself.`;
+    if (!crowd.admit())
+      return `This run has spawned ${mostSpawned} sub-agents, and may not spawn more. Do the rest yourself.`;
     return undefined;
   }
 
@@ -196,7 +197,11 @@ export class Children {
     const args = call?.type === "call" && isJsonObject(call.args) && tool ? withOurNames(call.args, tool) : {};
     const order = this.#read(args, child);
     if (order.ok) this.#begin(order.value, child.call, child);
-    else this.mail.put({ from: child.id, text: `[The sub-agent ${child.id} was interrupted, and cannot go on: ${order.error}]` });
+    else
+      this.mail.put({
+        from: child.id,
+        text: `[The sub-agent ${child.id} was interrupted, and cannot go on: ${order.error}]`,
+      });
   }
 
   #run(target: Target, { id, spawned, isFree = false, ...assignment }: Run): Orphan {
@@ -242,7 +247,9 @@ export class Children {
     this.#running.delete(id);
     const heard = this.#source.heard.childrenOf(this.#source.ids.agent).get(id);
     if (heard) this.#known.set(id, heard);
-    const report = heard?.end ? reportOf(heard, heard.end) : `[${id}] ${heard ? "was cancelled" : `did not begin: ${problem ?? "it was cancelled"}`}`;
+    const report = heard?.end
+      ? reportOf(heard, heard.end)
+      : `[${id}] ${heard ? "was cancelled" : `did not begin: ${problem ?? "it was cancelled"}`}`;
     if (this.mail.expects(id)) this.mail.put({ from: id, text: report });
     return problem ?? report;
   }
@@ -365,7 +372,9 @@ function said(text: string): Result<ToolOutput, string> {
 
 function answerOf(child: RecordedChild, end: RecordedEnd): Result<ToolOutput, string> {
   if (end.outcome === "done") return said(`${answer(end)}\n\n${metaOf(child, end)}`);
-  return err(`${child.agent} did not finish: ${end.reason}${end.text === "" ? "" : `\nIts last words: ${end.text}`}\n\n${metaOf(child, end)}`);
+  return err(
+    `${child.agent} did not finish: ${end.reason}${end.text === "" ? "" : `\nIts last words: ${end.text}`}\n\n${metaOf(child, end)}`,
+  );
 }
 
 /** What a child that nobody waited for says, with who says it. */

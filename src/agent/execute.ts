@@ -11,7 +11,14 @@ import { Conversations } from "./recorded.ts";
 
 /** Runs the attempts of agent steps. Every outcome of an agent but `done` and `cancelled` is a failure of that kind. */
 export function createAgentExecute(house: AgentHouse, crowd: Crowd = new Crowd(house.before?.spawned)): Execute {
-  const shared = { house, crowd, evaluator: createEvaluator(), validators: new WeakMap(), launch, heard: new Conversations() };
+  const shared = {
+    house,
+    crowd,
+    evaluator: createEvaluator(),
+    validators: new WeakMap(),
+    launch,
+    heard: new Conversations(),
+  };
   const runsOf = new Map<string, number>();
 
   return async (attempt: Attempt): Promise<StepResult> => {

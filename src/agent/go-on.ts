@@ -57,6 +57,8 @@ function textOf({ blocks }: Message): string {
  */
 function knownResults({ calls }: Recorded, tools: readonly Tool[]): ReadonlyMap<string, Block> {
   const goesOn = (name: string): boolean => tools.some((tool) => tool.name === name && tool.goesOn);
-  const others = [...calls].filter(([, { name, text }]) => name !== finishName && (text !== undefined || !goesOn(name)));
+  const others = [...calls].filter(
+    ([, { name, text }]) => name !== finishName && (text !== undefined || !goesOn(name)),
+  );
   return new Map(others.map(([id, call]) => [id, recordedResult(id, call)]));
 }

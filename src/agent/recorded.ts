@@ -131,7 +131,7 @@ export class Conversations {
       case "team.woken":
       case "team.finished": {
         const lead = this.#byAgent.get(line.agent);
-        if (lead) lead.team = foldTeam(lead.team, line);
+        if (lead && !endsWithLead(line)) lead.team = foldTeam(lead.team, line);
         break;
       }
       case "agent.finished":
@@ -195,7 +195,15 @@ export class Conversations {
   }
 
   /** A question nobody could be asked stays open, also when the run is gone on with. */
-  #want({ agent, decision, rule: text, layer, file, line, toAllow = [] }: Extract<Event, { type: "permission.judged" }>): void {
+  #want({
+    agent,
+    decision,
+    rule: text,
+    layer,
+    file,
+    line,
+    toAllow = [],
+  }: Extract<Event, { type: "permission.judged" }>): void {
     const rule = { text, layer, ...(file !== undefined && { file }), ...(line !== undefined && { line }) };
     if (decision === "ask") for (const wanted of toAllow) this.#byAgent.get(agent)?.wanting.set(wanted, rule);
   }
@@ -301,6 +309,11 @@ export class Conversations {
 
 function isOfTeam(line: Event): line is TeamEvent {
   return line.type.startsWith("team.");
+}
+
+/** The team was not at its end, its lead was; when that goes on, so does the team. */
+function endsWithLead(line: TeamEvent): boolean {
+  return line.type === "team.finished" && (line.end === "done" || line.end === "cancelled");
 }
 
 /** Only a line of a log has a time. */

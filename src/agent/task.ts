@@ -38,7 +38,9 @@ export interface Given {
 /** The tool by which an agent spawns others; the lead of a team also hands its tasks out by it. */
 export function taskTool(targets: readonly Target[], members: readonly string[], run: Tool["run"]): Tool {
   const others = members.map((name) => `- ${name}: a member of your team; give it a task of the team, by \`task_id\``);
-  const list = targets.map(({ name, agent: { description } }) => `- ${name}${description === undefined ? "" : `: ${description}`}`);
+  const list = targets.map(
+    ({ name, agent: { description } }) => `- ${name}${description === undefined ? "" : `: ${description}`}`,
+  );
   return {
     name: "Task",
     description: [
@@ -54,7 +56,13 @@ export function taskTool(targets: readonly Target[], members: readonly string[],
     goesOn: true,
     aliases: {
       names: ["Agent", "task", "agent", "spawn_agent"],
-      parameters: { agentId: "subagent_type", input: "prompt", agent: "subagent_type", session_id: "agent_id", task: "prompt" },
+      parameters: {
+        agentId: "subagent_type",
+        input: "prompt",
+        agent: "subagent_type",
+        session_id: "agent_id",
+        task: "prompt",
+      },
     },
     run,
   };
@@ -68,14 +76,25 @@ function parametersOf(targets: readonly Target[], leads: boolean): JsonObject {
     properties: {
       description: { type: "string", description: "What it is for, in three to five words.", maxLength: 200 },
       prompt: { type: "string", description: "The whole piece of work, and what to answer with.", minLength: 1 },
-      subagent_type: { type: "string", description: "Which agent.", examples: targets.slice(0, 3).map(({ name }) => name) },
+      subagent_type: {
+        type: "string",
+        description: "Which agent.",
+        examples: targets.slice(0, 3).map(({ name }) => name),
+      },
       model: { type: "string", description: "Another model for it, by its id." },
       run_in_background: {
         type: "boolean",
         description: "Do not wait: the answer comes later as a message. Needs a name.",
       },
-      name: { type: "string", description: "What to call it, unlike any other.", pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$" },
-      agent_id: { type: "string", description: "The id, or the name, of one that has ended: it goes on with its conversation." },
+      name: {
+        type: "string",
+        description: "What to call it, unlike any other.",
+        pattern: "^[A-Za-z_][A-Za-z0-9_-]{0,63}$",
+      },
+      agent_id: {
+        type: "string",
+        description: "The id, or the name, of one that has ended: it goes on with its conversation.",
+      },
       ...(leads && { task_id: { type: "string", description: "The task of the team that a member is given." } }),
       context: {
         type: "object",
@@ -85,7 +104,11 @@ function parametersOf(targets: readonly Target[], leads: boolean): JsonObject {
           files: { type: "array", items: { type: "string" }, description: "Files it should look at." },
           summary: { type: "string", description: "What has happened so far, as far as it matters." },
           output: { description: "A result of yours that it works on." },
-          vars: { type: "array", items: { type: "string" }, description: "Names of the workflow's constants it needs." },
+          vars: {
+            type: "array",
+            items: { type: "string" },
+            description: "Names of the workflow's constants it needs.",
+          },
         },
       },
     },
@@ -109,12 +132,22 @@ export function readOrder(args: JsonObject, source: OrderSource): Result<Order, 
   };
   const type = text("subagent_type") ?? "";
   const target = source.targets.find(({ name }) => name === type);
-  if (target === undefined) return err(unknownName("agent", type, source.targets.map(({ name }) => name)));
+  if (target === undefined)
+    return err(
+      unknownName(
+        "agent",
+        type,
+        source.targets.map(({ name }) => name),
+      ),
+    );
   const background = own(args, "run_in_background") === true;
   const name = text("name");
-  if (background && name === undefined) return err("What runs in the background needs a `name`, so that its report can be told from others.");
+  if (background && name === undefined)
+    return err("What runs in the background needs a `name`, so that its report can be told from others.");
   if (name !== undefined && [...source.known.values()].some((child) => child.name === name))
-    return err(`You have called another sub-agent \`${name}\`. Take another name; to ask that one again, give its name as \`agent_id\`.`);
+    return err(
+      `You have called another sub-agent \`${name}\`. Take another name; to ask that one again, give its name as \`agent_id\`.`,
+    );
   const again = readAgain(text("agent_id"), target, source.known);
   if (!again.ok) return again;
   const model = readModel(text("model"), source.models);
@@ -180,7 +213,8 @@ export function givenText({ prompt, given }: Order): string {
   const parts = [prompt];
   if (files.length > 0) parts.push(`Files to look at:\n${files.map((file) => `- ${file}`).join("\n")}`);
   if (summary !== undefined) parts.push(`What has happened so far:\n${summary}`);
-  if (output !== undefined) parts.push(`A result to work on:\n${typeof output === "string" ? output : JSON.stringify(output)}`);
+  if (output !== undefined)
+    parts.push(`A result to work on:\n${typeof output === "string" ? output : JSON.stringify(output)}`);
   if (vars !== undefined) parts.push(`Constants of the workflow:\n${JSON.stringify(vars)}`);
   return parts.join("\n\n");
 }

@@ -115,7 +115,10 @@ function fitterOf({ validators }: CallSetting): (tool: Tool, args: JsonObject) =
   };
 }
 
-async function prepare(call: CallBlock, { tools, withheld = [], validators }: CallSetting): Promise<Result<Ready, string>> {
+async function prepare(
+  call: CallBlock,
+  { tools, withheld = [], validators }: CallSetting,
+): Promise<Result<Ready, string>> {
   const tool = findTool(call.name, tools) ?? findTool(call.name, withheld);
   if (tool === undefined) return err(unknownTool(call.name, tools));
   const args = parseArguments(call.raw);

@@ -17,7 +17,7 @@ export interface AgentsRequest {
 /** One agent file. */
 export interface AgentRow {
   readonly name: string;
-  /** Relative to the working directory, or from `~`. */
+  /** Relative to the working directory, or from `~`; `built-in` of one that comes with flow. */
   readonly file: string;
   /** The program it was written for. */
   readonly dialect: "flow" | "claude" | "opencode" | "gemini";
@@ -39,10 +39,9 @@ export interface AgentList {
 export async function listAgents({ cwd = process.cwd(), env = process.env }: AgentsRequest): Promise<AgentList> {
   const rows = new Map<string, AgentRow>();
   const home = homeOf(env);
-  // One of flow's own goes before a user's of the same name.
-  const builtIn = new Set(builtInAgents(builtInAgentsFolder()));
-  const users = userAgentFiles(home).filter(({ name }) => !builtIn.has(name));
-  for (const { name, path } of [...agentFiles(cwd, workspaceOf(cwd)), ...users]) {
+  const folder = builtInAgentsFolder();
+  const builtIn = builtInAgents(folder).map((name) => ({ name, path: join(folder, `${name}.md`) }));
+  for (const { name, path } of [...agentFiles(cwd, workspaceOf(cwd)), ...builtIn, ...userAgentFiles(home)]) {
     if (rows.has(name)) continue;
     const { agents, diagnostics } = await check({ ...sourceOf(name), cwd, env });
     const shape = agents?.()[0];
@@ -52,7 +51,7 @@ export async function listAgents({ cwd = process.cwd(), env = process.env }: Age
     const others = diagnostics.filter(({ code }) => code !== "FLOW6004");
     rows.set(name, {
       name,
-      file: shownFile(path, { cwd, home }),
+      file: path.startsWith(folder) ? "built-in" : shownFile(path, { cwd, home }),
       dialect: dialectOf(path.replaceAll("\\", "/")) ?? "flow",
       description: shape?.agent.description ?? null,
       mode: shape?.agent.mode ?? null,

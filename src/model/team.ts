@@ -133,6 +133,13 @@ export function foldTeam(state: TeamState | undefined, event: TeamEvent): TeamSt
     return { name, description, parallel, members: new Map(), tasks: new Map(), messages: [], wakes: state?.wakes ?? 0 };
   }
   if (state === undefined) return undefined;
+  if (event.type === "team.finished") return { ...state, end: { end: event.end, reason: event.reason } };
+  // After an end its lead goes on with it: the run was resumed.
+  const { end: _, ...open } = state;
+  return changedBy(open, event);
+}
+
+function changedBy(state: TeamState, event: Exclude<TeamEvent, { type: "team.started" | "team.finished" }>): TeamState {
   switch (event.type) {
     case "team.member.added":
       return { ...state, members: withEntry(state.members, event.member.name, { ...event.member, state: "idle" }) };
@@ -155,8 +162,6 @@ export function foldTeam(state: TeamState | undefined, event: TeamEvent): TeamSt
       return { ...state, messages: [...state.messages, event.message] };
     case "team.woken":
       return { ...state, wakes: event.count };
-    case "team.finished":
-      return { ...state, end: { end: event.end, reason: event.reason } };
   }
 }
 

@@ -26,7 +26,7 @@ export function visible(text: string): string {
 }
 
 /** ASCII and the signs our own drawings use; measuring these needs no tables. */
-const narrow = /^[\x20-\x7e←⇐⇠×↻≤·…│┌├└]*$/;
+const narrow = /^[\x20-\x7e←→⇐⇠×↻≤·…│┌├└⊘■○●◷✓✗]*$/;
 
 /** Columns a terminal needs for `text`: 修 takes two. */
 export function displayWidth(text: string): number {

@@ -1,7 +1,7 @@
 import type { Json } from "../model/json.ts";
 import { runLimits, stepLimits } from "./budget.ts";
 import { isOver, runState, type RunView, stateOf } from "./run-state.ts";
-import { type AgentNode, familyUsage, type StepNode, totalUsage } from "./run-tree.ts";
+import { type AgentNode, childrenOf, familyUsage, type StepNode, totalUsage } from "./run-tree.ts";
 import type { Explanation } from "./why.ts";
 
 /** The tree of a run as data: what {@link runText} draws, with nothing left out. Durations are milliseconds. */
@@ -80,7 +80,7 @@ function someOf<T>(list: readonly T[]): readonly T[] | undefined {
 }
 
 function agentJson(view: RunView, agents: readonly AgentNode[], node: AgentNode): unknown {
-  const { started, spawned, duration, ...agent } = node;
+  const { started, spawned, duration, was: _, ...agent } = node;
   const { outcome, reason } = agent;
   return {
     ...agent,
@@ -93,6 +93,7 @@ function agentJson(view: RunView, agents: readonly AgentNode[], node: AgentNode)
     started: stamp(started),
     duration,
     ended: duration === undefined ? undefined : stamp(started + duration),
+    team: team && { ...team, members: [...team.members.values()], tasks: [...team.tasks.values()] },
   };
 }
 
@@ -102,9 +103,9 @@ function endWord(outcome: NonNullable<AgentNode["outcome"]>): string {
 }
 
 /** The agent of the step, above all that it spawned. */
-function rootOf(agents: readonly AgentNode[], { agent, parent }: AgentNode): string {
-  const above = agents.find((other) => other.agent === parent);
-  return above === undefined ? (parent ?? agent) : rootOf(agents, above);
+function rootOf(agents: readonly AgentNode[], node: AgentNode): string {
+  const above = agents.find((other) => childrenOf(agents, other).includes(node));
+  return above === undefined ? (node.parent ?? node.agent) : rootOf(agents, above);
 }
 
 function stamp(time: number | undefined): string | undefined {

@@ -2,8 +2,9 @@ import { budgetText, runLimits, stepLimits } from "./budget.ts";
 import { cut, displayWidth, pad, wrap } from "./display.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { placeOf } from "./place.ts";
+import { teamRemarks } from "./team.ts";
 import { approvalText, failureText, skipText } from "./progress.ts";
-import { type AgentNode, type AttemptNode, familyUsage, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
+import { type AgentNode, type AttemptNode, childrenOf, familyUsage, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
 import { countText, isOver, type RunView, runState, stateOf, type Word, words } from "./run-state.ts";
 import { count, duration, money, oneLine } from "./words.ts";
 import { patchText } from "./worktree-text.ts";
@@ -151,13 +152,13 @@ function failureRemark({ tree }: View, node: StepNode): string {
 
 /** Attempts, where there was more than one, and agents below the attempt they belong to. */
 function tryRows(view: View, { attempts, agents, status }: StepNode, depth: number): Row[] {
-  if (attempts.length < 2) return agentRows(view, agents, { parent: null, depth });
+  if (attempts.length < 2) return agentRows(view, agents, depth);
   return attempts.flatMap((attempt) => {
     // The failure of the last attempt is the step's own and stands there.
     const isTold = attempt === attempts.at(-1) && status === "failure";
     const own = agents.filter((agent) => agent.attempt === attempt.attempt);
     const row = attemptRow(view, isTold ? { ...attempt, error: undefined } : attempt, depth);
-    return [row, ...agentRows(view, own, { parent: null, depth: depth + 1 })];
+    return [row, ...agentRows(view, own, depth + 1)];
   });
 }
 
@@ -173,19 +174,14 @@ export function waitText(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : duration(ms);
 }
 
-interface Branch {
-  readonly parent: string | null;
-  readonly depth: number;
-}
-
-function agentRows(view: View, agents: readonly AgentNode[], { parent, depth }: Branch): Row[] {
-  const here = agents.filter((agent) =>
-    parent === null ? !agents.some((other) => other.agent === agent.parent) : agent.parent === parent,
-  );
-  return here.flatMap((agent) => [
-    agentRow(view, agents, { agent, depth }),
-    ...(agent.agent === parent ? [] : agentRows(view, agents, { parent: agent.agent, depth: depth + 1 })),
-  ]);
+/** Those whose parent is not among them, each with what it spawned below it. */
+function agentRows(view: View, agents: readonly AgentNode[], depth: number): Row[] {
+  const spawned = new Set(agents.flatMap((agent) => childrenOf(agents, agent)));
+  const rows = (agent: AgentNode, at: number): Row[] => [
+    agentRow(view, agents, { agent, depth: at }),
+    ...childrenOf(agents, agent).flatMap((child) => rows(child, at + 1)),
+  ];
+  return agents.filter((agent) => !spawned.has(agent)).flatMap((agent) => rows(agent, depth));
 }
 
 function agentRow(
@@ -202,6 +198,7 @@ function agentRow(
   const all = familyUsage(agents, agent);
   if (tokensOf(all) > tokensOf(usage))
     remarks.push(`with its sub-agents ${count(tokensOf(all))} tok, ${all.cost === null ? "unknown" : money(all.cost)}`);
+  if (agent.team) remarks.push(...teamRemarks(agent.team));
   if (spawned) remarks.unshift(`${agent.agent} ${spawned.title}${spawned.background ? " (in the background)" : ""}`);
   const label = spawned?.name === undefined ? name : `${name} ${spawned.name}`;
   return { depth, label: `agent ${label}`, word: agentWord(view, outcome), what, took, usage, remarks };

@@ -18,6 +18,7 @@ import type { Failure, SkipReason, StepOutcome } from "../model/outcome.ts";
 import type { Plan, StepKind } from "../model/plan.ts";
 import { Spending } from "../model/spending.ts";
 import { unreachable } from "../model/result.ts";
+import { foldTeam, type TeamEvent, type TeamState } from "../model/team.ts";
 
 /** A run as far as its events tell it. {@link grow} alone writes to it. Times are milliseconds since 1970. */
 export interface RunTree {
@@ -68,8 +69,10 @@ export interface StepNode {
   answer: ApprovalAnswer | undefined;
   /** How often it was started again: by a resume, or because the group around it was tried again. */
   again: number;
-  /** What it spent before it was started again. */
+  /** What it spent before it was started again, but for what `agents` have taken over. */
   before: Usage;
+  /** Agent runs of before, which are counted there. */
+  lost: readonly AgentNode[];
   /** How it stood when it was started again. */
   past: Pick<StepNode, "attempts" | "agents" | "worktrees" | "before" | "duration" | "asked" | "answer"> | undefined;
   children: StepNode[];
@@ -104,6 +107,10 @@ export interface AgentNode {
   readonly name: string;
   /** How it came to be spawned; absent on the agent of a step. */
   readonly spawned?: SpawnedBy;
+  /** The agent run whose conversation it goes on with. */
+  readonly continues?: string;
+  /** Those it took the place of in a resume: what they spawned is its. */
+  readonly was: readonly string[];
   /** What it was asked, the beginning of it. */
   input: string | undefined;
   /** What it answered: its last text, the beginning of it, or its structured answer. */
@@ -120,6 +127,8 @@ export interface AgentNode {
   turns: number;
   usage: Usage;
   duration: number | undefined;
+  /** The last team it led. */
+  team: TeamState | undefined;
 }
 
 export interface Undone {
@@ -151,11 +160,16 @@ export function grow(tree: RunTree, line: LogLine): void {
   else if (line.type === "approval.requested" || line.type === "approval.given") growApproval(tree, line);
   else if (line.type === "worktree.closed") nodeAt(tree, line.step).worktrees.push(worktreeNode(line));
   else if (isStepEvent(line)) growStep(tree, line, time);
+  else if (isTeamEvent(line)) growTeam(nodeAt(tree, line.step), line);
   else if (isAgentEvent(line)) growAgent(nodeAt(tree, line.step), line, time);
 }
 
 function isStepEvent(line: LogLine): line is StepEvent & LogLine {
   return line.type.startsWith("step.");
+}
+
+function isTeamEvent(line: LogLine): line is TeamEvent & LogLine {
+  return line.type.startsWith("team.");
 }
 
 function isAgentEvent(line: LogLine): line is AgentEvent & LogLine {
@@ -253,6 +267,7 @@ function newNode(path: string, label: string): StepNode {
     answer: undefined,
     again: 0,
     before: noUsage,
+    lost: [],
     past: undefined,
     children: [],
   };
@@ -331,7 +346,7 @@ function startAgain(node: StepNode): void {
   const spent = agents.reduce((sum, { usage }) => addUsage(sum, usage), before);
   const past = { attempts, agents, worktrees, before, duration, asked, answer };
   const times = node.started === undefined ? again : again + 1;
-  Object.assign(node, newNode(path, label), { again: times, before: spent, past, children });
+  Object.assign(node, newNode(path, label), { again: times, before: spent, lost: agents, past, children });
 }
 
 /** Another attempt of a group begins with none of its steps done; only the money stays spent. */
@@ -354,11 +369,13 @@ function growAgent(node: StepNode, event: AgentEvent, time: number): void {
     const sandbox = event.tools.includes("Bash") ? event.sandbox : undefined;
     const attempt = node.attempts.at(-1)?.attempt ?? 1;
     const before = [...(node.past?.agents ?? []), ...node.agents].findLast((it) => it.agent === continues);
-    // Asked again, it is asked something else.
-    const input = before?.outcome === "done" ? undefined : before?.input;
-    const unknown = { outcome: undefined, reason: "", turns: 0, usage: noUsage, duration: undefined, output: undefined };
-    const known = { agent, parent, name, ...(spawned && { spawned }), input, model, provider, sandbox, attempt };
-    node.agents.push({ ...known, started: time, ...unknown });
+    // One that had ended is asked something else, and counts for itself.
+    const cutOff = spawned && before?.outcome !== undefined && before.outcome !== "cancelled" ? undefined : before;
+    if (cutOff) takeOver(node, cutOff);
+    const unknown = { outcome: undefined, reason: "", turns: 0, duration: undefined, output: undefined };
+    const origin = { ...(spawned && { spawned }), ...(continues !== undefined && { continues }) };
+    const taken = { input: cutOff?.input, usage: cutOff?.usage ?? noUsage, was: cutOff ? [cutOff.agent, ...cutOff.was] : [] };
+    node.agents.push({ agent, parent, name, ...origin, ...taken, model, provider, sandbox, attempt, started: time, ...unknown });
     return;
   }
   const agent = node.agents.findLast((it) => it.agent === event.agent);
@@ -379,6 +396,20 @@ function growAgent(node: StepNode, event: AgentEvent, time: number): void {
   }
 }
 
+/** What an agent run that was cut off had spawned, and has ended, belongs to the one that goes on with it. */
+function takeOver(node: StepNode, cutOff: AgentNode): void {
+  const ended = ({ agent, outcome }: AgentNode): boolean =>
+    agent.startsWith(`${cutOff.agent}.`) && outcome !== undefined && outcome !== "cancelled";
+  node.agents.push(...node.lost.filter(ended));
+  node.lost = node.lost.filter((agent) => agent !== cutOff && !ended(agent));
+  node.before = node.lost.reduce((sum, { usage }) => addUsage(sum, usage), node.past?.before ?? noUsage);
+}
+
+function growTeam({ agents }: StepNode, event: TeamEvent): void {
+  const lead = agents.findLast(({ agent }) => agent === event.agent);
+  if (lead) lead.team = foldTeam(lead.team, event);
+}
+
 /** Whoever wants the whole of it reads the log. */
 const longestText = 4000;
 
@@ -393,10 +424,14 @@ function askedIn({ message, usage }: Extract<AgentEvent, { type: "message" }>): 
   return texts.length < message.blocks.length || texts.length === 0 ? undefined : cutText(texts.join("\n"));
 }
 
+/** What an agent run spawned. */
+export function childrenOf(agents: readonly AgentNode[], { agent, was }: AgentNode): readonly AgentNode[] {
+  return agents.filter(({ parent }) => parent !== null && (parent === agent || was.includes(parent)));
+}
+
 /** Tokens and money of one agent run and of all that it spawned. */
-export function familyUsage(agents: readonly AgentNode[], { agent, usage }: AgentNode): Usage {
-  const below = agents.filter((other) => other.agent.startsWith(`${agent}.`));
-  return below.reduce((sum, other) => addUsage(sum, other.usage), usage);
+export function familyUsage(agents: readonly AgentNode[], agent: AgentNode): Usage {
+  return childrenOf(agents, agent).reduce((sum, child) => addUsage(sum, familyUsage(agents, child)), agent.usage);
 }
 
 /** Tokens and money of a step with everything in it. */

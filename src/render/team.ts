@@ -1,5 +1,6 @@
 import { unreachable } from "../model/result.ts";
-import type { TeamEvent } from "../model/team.ts";
+import { obstacle, type TeamEvent, type TeamMember, type TeamState, type TeamTask } from "../model/team.ts";
+import { cut } from "./display.ts";
 import { oneLine } from "./words.ts";
 
 /** What is said of a team while it works; nothing of what only who looks closely wants to know. */
@@ -36,4 +37,38 @@ export function teamText(event: TeamEvent, verbose: number): string[] {
     default:
       return unreachable(event);
   }
+}
+
+const longestReason = 300;
+const longestReport = 120;
+/** Of a longer list those that are completed are counted and not shown. */
+const shownWhole = 20;
+
+/** A team in lines: how far it has come and why it ended, its members, its tasks. */
+export function teamRemarks(team: TeamState): string[] {
+  const { name, members, tasks, end, wakes } = team;
+  const all = [...tasks.values()];
+  const done = all.filter(({ status }) => status === "completed").length;
+  const woken = wakes === 0 ? "" : `, its lead woken ${wakes === 1 ? "once" : `${wakes} times`}`;
+  const why = end === undefined ? "" : `; ended (${end.end}): ${cut(oneLine(end.reason), longestReason)}`;
+  const shown = all.length > shownWhole ? all.filter(({ status }) => status !== "completed") : all;
+  return [
+    `team ${oneLine(name)}: ${done} of ${all.length} ${all.length === 1 ? "task" : "tasks"} completed${woken}${why}`,
+    `members: ${[...members.values()].map(memberText).join(", ")}`,
+    ...shown.map((task) => taskText(task, tasks)),
+  ];
+}
+
+function memberText({ name, agent, state, task }: TeamMember): string {
+  const who = name === agent ? name : `${name} (${agent})`;
+  return `${who} ${state}${task === undefined ? "" : ` on task ${task}`}`;
+}
+
+/** `task 3 compare: pending, after 1, 2: it depends on task 2, which is failed`. */
+function taskText(task: TeamTask, tasks: TeamState["tasks"]): string {
+  const { id, subject, status, owner, dependsOn, report } = task;
+  const after = dependsOn.length === 0 ? "" : `, after ${dependsOn.join(", ")}`;
+  const said = status === "failed" ? report : status === "pending" ? obstacle(task, tasks) : undefined;
+  const why = said === undefined || said === "" ? "" : `: ${cut(oneLine(said), longestReport)}`;
+  return `task ${id} ${oneLine(subject)}: ${status}${owner === undefined ? "" : `, ${owner}`}${after}${why}`;
 }

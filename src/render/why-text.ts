@@ -5,6 +5,7 @@ import { cut, pad, wrap } from "./display.ts";
 import { codeFrame } from "./frame.ts";
 import type { Palette } from "./palette.ts";
 import { approvalText, failureText } from "./progress.ts";
+import { teamRemarks } from "./team.ts";
 import { dateText, undoneText, waitText } from "./run-text.ts";
 import type { Explanation, Inside, Source } from "./why.ts";
 import { duration, oneLine, tidy } from "./words.ts";
@@ -192,13 +193,15 @@ function tries(why: Explanation): string[] {
       ...wrapped(`${attempt}. ${end}${time}${error === undefined ? "" : `: ${failureText(error)}`}${next}`, "  "),
     );
   }
-  for (const { name, model, outcome, reason, turns } of agents) {
+  for (const { agent, parent, name, model, outcome, reason, turns, team } of agents) {
+    const who = parent === null ? `Agent ${name}` : `Sub-agent ${name} ${agent}`;
     const why = reason === "" ? "" : `: ${cut(oneLine(reason), 300)}`;
     lines.push(
       ...wrapped(
-        `Agent ${name} (${model}): ${outcome ?? "has no end in the log"}, ${turns} ${turns === 1 ? "turn" : "turns"}${why}`,
+        `${who} (${model}): ${outcome ?? "has no end in the log"}, ${turns} ${turns === 1 ? "turn" : "turns"}${why}`,
       ),
     );
+    if (team) lines.push(...teamRemarks(team).flatMap((line) => wrapped(line, "  ")));
   }
   return lines;
 }

@@ -35,7 +35,7 @@ export interface Explanation {
   /** The step behind a skip that goes back over other skipped ones, or behind the failure of what contains it. */
   readonly cause: { readonly step: string; readonly error: Failure | undefined } | undefined;
   readonly attempts: readonly AttemptNode[];
-  readonly agents: readonly Pick<AgentNode, "name" | "model" | "outcome" | "reason" | "turns">[];
+  readonly agents: readonly Pick<AgentNode, "agent" | "parent" | "name" | "model" | "outcome" | "reason" | "turns" | "team">[];
   readonly error: Failure | undefined;
   readonly wrote: readonly string[];
   /** The run went on although it failed. */
@@ -100,12 +100,15 @@ export function explain(view: RunView, path: string): Explanation | undefined {
     skipped: node?.reason,
     cause: node === undefined ? undefined : causeOf(tree, node),
     attempts: node?.attempts ?? [],
-    agents: (node?.agents ?? []).map(({ name, model, outcome, reason, turns }) => ({
+    agents: (node?.agents ?? []).map(({ agent, parent, name, model, outcome, reason, turns, team }) => ({
+      agent,
+      parent,
       name,
       model,
       outcome,
       reason,
       turns,
+      team,
     })),
     asked: node?.asked,
     answer: node?.answer,

@@ -126,6 +126,17 @@ describe("what a command loads", () => {
     ]);
   });
 
+  it("is no table of widths for the signs that our own drawings use", async () => {
+    await place.flow(["run", "true.yaml"]);
+    for (const args of [
+      ["show", "latest"],
+      ["graph", "true.yaml"],
+    ]) {
+      const { packages } = await loadedBy(args);
+      expect(packages).not.toContain("string-width");
+    }
+  });
+
   it("is the agent and its client for a run with one", async () => {
     const { files } = await loadedBy(["run", "agent.yaml"]);
     expect(files).toEqual(expect.arrayContaining(["src/agent/loop.ts", "src/providers/scripted.ts"]));

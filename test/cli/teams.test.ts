@@ -241,6 +241,31 @@ ${add("one", ", owner: writer")}
     expect(exists(place, "late.txt")).toBe(true);
   });
 
+  it("keeps whom a member spawns from changing anything before its plan is approved, too", async () => {
+    const place = teamOf(
+      `  lead:
+${begin}
+${add("one")}
+    - text: waiting
+    - text: end
+  reader:
+    - calls: [{ name: Task, args: { description: write, prompt: write, subagent_type: general } }]
+    - text: done
+  general:
+    - calls: [{ name: Write, args: { file_path: early.txt, content: x } }]
+    - text: tried
+`,
+      { lead: "    limits: { depth: 2 }" },
+    );
+    const members = "members: [{ agent: reader, name: writer, plan: required }]";
+    const written = place.read("w.yaml").replace(/members: \[.*\]/, members);
+    place.write("w.yaml", written.replace("{ instructions: reads,", "{ instructions: reads, subagents: [general],"));
+    const { log } = await run(place);
+    const [write] = ofType(log, "tool.finished").filter(({ name }) => name === "Write");
+    expect(write?.text).toContain("plan: required");
+    expect(exists(place, "early.txt")).toBe(false);
+  });
+
   it("keeps members to their terms", async () => {
     const place = teamOf(`  lead:
 ${begin}

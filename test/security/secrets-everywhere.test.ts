@@ -82,7 +82,7 @@ outputs:
   worker:
     - { calls: [{ name: Bash, args: { command: "cat forms" } }, { name: Bash, args: { command: "cat huge" } }] }
     - { calls: [{ name: Bash, args: { command: "cat forms; exit 1" } }, { name: mcp__leaky__tell, args: {} }] }
-    - { calls: [{ name: Read, args: { file_path: forms } }, { name: Bash, args: ${JSON.stringify({ command: `echo '${key}' > given` })} }] }
+    - { calls: [{ name: Read, args: { file_path: forms } }, { name: Bash, args: ${JSON.stringify({ command: `echo '${key}'` })} }] }
     - { text: ${JSON.stringify(`I heard ${told.join("")}`)} }
 `,
   "bad.yaml": `name: bad\nsecrets: [TOKEN]\nsteps: { a: { run: "echo \${{ secrets.TOKEN }}", timeot: 1 } }\n`,
@@ -91,6 +91,8 @@ afterAll(() => place.remove());
 
 /** All that is written anywhere, by what it is. */
 const sinks = new Map<string, string>();
+/** What the server had, each time it was started. */
+const environments: string[] = [];
 
 function under(folder: string): string {
   const path = join(place.folder, folder);
@@ -105,10 +107,10 @@ beforeAll(async () => {
   const flow = async (name: string, args: readonly string[], wanted: number): Promise<void> => {
     const { code, stdout, stderr } = await place.flow(args, { env: environment });
     sinks.set(`${name}: stdout`, stdout).set(`${name}: stderr`, stderr);
-    expect([name, code, stderr.slice(0, code === wanted ? 0 : 2000)]).toEqual([name, wanted, ""]);
+    expect([name, code, code === wanted ? "" : stderr.slice(-2000)]).toEqual([name, wanted, ""]);
   };
   await flow("run", ["run", "leaky.yaml", "-vv"], 0);
-  sinks.set("the environment of a server", place.read("server-env.json"));
+  environments.push(place.read("server-env.json"));
   const run = `.flow/runs/${place.runs().at(-1)}`;
   sinks.set("log", place.read(`${run}/log.jsonl`));
   for (const folder of ["blobs", "files"]) sinks.set(folder, under(`${run}/${folder}`));
@@ -126,6 +128,13 @@ beforeAll(async () => {
   await flow("runs", ["runs"], 0);
   await flow("agents explain", ["agents", "explain", "other", "--json"], 0);
   await flow("mcp list", ["mcp", "list", "leaky.yaml"], 0);
+  environments.push(place.read("server-env.json"));
+  await flow("mcp list --json", ["mcp", "list", "leaky.yaml", "--json"], 0);
+  await flow("mcp call", ["mcp", "call", "leaky", "tell", "--file", "leaky.yaml"], 0);
+  await flow("mcp call of a tool that fails", ["mcp", "call", "leaky", "fail", "--file", "leaky.yaml", "--json"], 1);
+  await flow("mcp call of a server that ends", ["mcp", "call", "leaky", "end", "--file", "leaky.yaml"], 1);
+  await flow("mcp lock", ["mcp", "lock", "leaky.yaml"], 0);
+  sinks.set("flow.lock", place.read("flow.lock"));
   // Nobody listens where the provider should be.
   await flow("doctor", ["doctor"], 3);
   await flow("doctor --json", ["doctor", "--json"], 3);
@@ -155,6 +164,10 @@ const covered = [
   "replay: stdout",
   "replay: stderr",
   "mcp list: stdout",
+  "mcp list --json: stdout",
+  "mcp call: stdout",
+  "mcp call of a tool that fails: stdout",
+  "mcp call of a server that ends: stderr",
 ];
 
 describe("a secret that everybody prints, in every form", () => {
@@ -169,8 +182,11 @@ describe("a secret that everybody prints, in every form", () => {
     expect([...new Set(found)]).toEqual([]);
   });
 
-  it("reaches the server it is handed to, which gets no provider's key", () => {
-    const env = JSON.parse(place.read("server-env.json")) as Record<string, string>;
-    expect([env["TOKEN"], env["MINE_API_KEY"]]).toEqual([secret, undefined]);
+  it("reaches the server it is handed to, which gets no model's key", () => {
+    expect(environments).toHaveLength(2);
+    for (const text of environments) {
+      const env = JSON.parse(text) as Record<string, string>;
+      expect([env["TOKEN"], env["MINE_API_KEY"]]).toEqual([secret, undefined]);
+    }
   });
 });

@@ -86,6 +86,10 @@ export class Seat {
     return this.#source.terms.plan === true;
   }
 
+  get #leads(): boolean {
+    return this.#source.agent.team !== undefined;
+  }
+
   get isWorking(): boolean {
     return this.#running !== undefined;
   }
@@ -121,10 +125,13 @@ export class Seat {
     this.#claim = undefined;
     this.#stop = new AbortController();
     const signal = AbortSignal.any([this.#source.signal, this.#stop.signal]);
-    this.#running = this.#work(work, signal).then((done) => {
-      this.#running = undefined;
-      onDone(done);
-    });
+    this.#running = this.#workThrough(work, signal, onDone);
+  }
+
+  async #workThrough(work: Work, signal: AbortSignal, onDone: (done: Done) => void): Promise<void> {
+    const done = await this.#work(work, signal);
+    this.#running = undefined;
+    onDone(done);
   }
 
   async #work(work: Work, signal: AbortSignal): Promise<Done> {
@@ -175,9 +182,10 @@ export class Seat {
       ...(conversation && { recorded: conversation }),
       ...(last && letters && { more: letters.message }),
       membership: {
-        tools: tools(),
+        // Those of the team it leads have the same names; its last words are its report.
+        tools: this.#leads ? [] : tools(),
         mail: this.mail,
-        told: memberText(terms.name, team, { lead, folder }),
+        told: memberText(terms.name, team, { lead, folder, leads: this.#leads }),
         border: () => this.#border(),
         gate: (judge) => this.#gate(judge),
       },

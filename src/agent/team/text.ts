@@ -5,7 +5,7 @@ import type { TeamMessage, TeamState, TeamTask } from "../../model/team.ts";
 export function memberText(
   name: string,
   { name: team, description, members }: TeamState,
-  { lead, folder }: { readonly lead: string; readonly folder: string | undefined },
+  { lead, folder, leads }: { readonly lead: string; readonly folder: string | undefined; readonly leads: boolean },
 ): string {
   const terms = members.get(name);
   const others = [...members.values()].filter((member) => member.name !== name);
@@ -20,7 +20,9 @@ export function memberText(
     terms?.plan === true
       ? "Before you change anything, send `lead` your plan with SendMessage (kind `plan_request`), and end your turn; the answer comes as a message."
       : "",
-    "When your task is done, call TaskUpdate with its id, `status: completed` and a `report` that says all the others need to know: only that report is read. If it cannot be done, give `status: failed` and why. TaskList and TaskGet show the team's tasks; SendMessage writes to `lead`, to another member, or to `all`.",
+    leads
+      ? "You lead a team of your own, and the tools for teams are for that one. When your task is done, answer with all that the others need to know: only that is read."
+      : "When your task is done, call TaskUpdate with its id, `status: completed` and a `report` that says all the others need to know: only that report is read. If it cannot be done, give `status: failed` and why. TaskList and TaskGet show the team's tasks; SendMessage writes to `lead`, to another member, or to `all`.",
   ];
   return lines.filter((line) => line !== "").join("\n");
 }

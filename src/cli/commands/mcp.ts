@@ -119,7 +119,7 @@ interface ProbeFlags {
 }
 
 async function probe(target: readonly string[], flags: ProbeFlags): Promise<void> {
-  const { probeServer } = await import("../../flow/mcp.ts");
+  const { probeServer } = await import("../../flow/probe-server.ts");
   const wish = flags.call === undefined ? {} : { call: { tool: flags.call, args: flags.args } };
   const probed = await interruptible((signal) => probeServer({ ...here(undefined), target, ...wish, signal }));
   const tools = probed.ok ? probed.value : [];

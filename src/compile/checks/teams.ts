@@ -47,7 +47,13 @@ function checkTeam({ team, members }: Question, source: CheckSource): void {
       });
     for (const path of terms.paths ?? []) checkPath(path, name, source);
   }
-  for (const { shape, member } of members) checkMember(shape, member.agent, source);
+  for (const { shape, member } of members) {
+    checkMember(shape, member.agent, source);
+    if (member.terms.plan && shape.team)
+      report("FLOW2008", member.name.at, `\`${member.name.text}\` leads a team of its own, and sends no plan to this one's lead`, {
+        suggestion: "remove `plan: required` here, and let its own members send theirs",
+      });
+  }
 }
 
 interface Round {

@@ -58,8 +58,11 @@ export function oneLine(text: string): string {
 function ownSummary(plan: Plan, step: Step): string {
   const { body } = step;
   switch (body.kind) {
-    case "agent":
-      return (Object.hasOwn(plan.agents, body.agent) ? plan.agents[body.agent]?.name : undefined) ?? body.agent;
+    case "agent": {
+      const agent = Object.hasOwn(plan.agents, body.agent) ? plan.agents[body.agent] : undefined;
+      const spawns = step.limits.depth === 0 ? [] : (agent?.subagents ?? []).map(({ name }) => name);
+      return `${agent?.name ?? body.agent}${spawns.length === 0 ? "" : ` (spawns ${spawns.join(", ")})`}`;
+    }
     case "run":
       return "script" in body.command ? scriptSummary(body.command.script) : argvSummary(input(step, "argv"));
     case "tool":

@@ -1,3 +1,3 @@
-import { port } from "./config.ts";
+import { port } from "./config.js";
 
 export const address = `http://localhost:${port}`;

@@ -1,0 +1,73 @@
+import type { AgentRunIds } from "../model/event.ts";
+import type { Agent, Team as TeamPlan } from "../model/plan.ts";
+import type { Budget, Tool } from "../model/ports.ts";
+import type { TeamEvent } from "../model/team.ts";
+import type { Assignment, Parent, Shared } from "./assignment.ts";
+import { Children } from "./children.ts";
+import type { AgentBody } from "./equipment.ts";
+import { Mail } from "./mail.ts";
+import type { Prepared } from "./prepared.ts";
+import { Team } from "./team/team.ts";
+import { leadTools, memberTools } from "./team/tools.ts";
+
+/** Whom an agent run has below it, and the tools by which it deals with them. */
+export interface Company {
+  readonly children: Children;
+  readonly team: Team | undefined;
+  readonly tools: readonly Tool[];
+}
+
+/** What bounds an agent run, and all below it. */
+export interface Bounds {
+  readonly ids: AgentRunIds;
+  readonly budget: Budget | undefined;
+  /** Aborted as soon as the run is, also alone. */
+  readonly self: AbortSignal;
+  /** Aborted when all below the run is. */
+  readonly below: AbortSignal;
+  readonly stop: () => void;
+  readonly tell: (event: TeamEvent) => void;
+}
+
+export function companyOf(shared: Shared, assignment: Assignment, about: Prepared & Bounds): Company {
+  const { attempt, parent, membership } = assignment;
+  const { agent, body, ids, below, tell, recorded } = about;
+  const children = new Children({
+    ...shared,
+    ...about,
+    attempt: { ...attempt, signal: below },
+    lineage: {
+      names: [...(parent?.names ?? []), agent.name],
+      depth: depthOf(agent, attempt.step.limits.depth, parent),
+    },
+    level: (parent?.spawned.depth ?? 0) + 1,
+    mail: membership?.mail ?? new Mail(),
+    ...(parent && { adopt: parent.adopt }),
+  });
+  const plan = teamOf(agent, body);
+  if (plan === undefined)
+    return { children, team: undefined, tools: [...children.tools, ...(membership?.tools ?? [])] };
+  const { workspace } = attempt;
+  const around = { house: shared.house, ids, lead: agent.name, workspace, signal: below, tell, recorded, children };
+  const team: Team = new Team({ ...around, plan, toolsOf: (member) => memberTools(team, member) });
+  children.lead(team);
+  return { children, team, tools: [...children.tools, ...leadTools(team), ...(membership?.tools ?? [])] };
+}
+
+/** A step's own team replaces its agent's. */
+function teamOf(agent: Agent, body: AgentBody): TeamPlan | undefined {
+  return body.team ?? agent.team;
+}
+
+/** Whether others may come to work below it. */
+export function hasCompany({ agent, body }: Pick<Prepared, "agent" | "body">): boolean {
+  return teamOf(agent, body) !== undefined || (agent.subagents ?? []).length > 0;
+}
+
+const defaultDepth = 1;
+
+/** What the step says goes before the agent; a child never has more levels below it than its parent leaves. */
+function depthOf(agent: Agent, ofStep: number | undefined, parent: Parent | undefined): number {
+  if (parent) return Math.min(parent.depth - 1, agent.limits.depth ?? Infinity);
+  return ofStep ?? agent.limits.depth ?? defaultDepth;
+}
