@@ -4,12 +4,14 @@ import type { Message } from "../model/message.ts";
 import { Places } from "../model/places.ts";
 import type { Agent, RuleData } from "../model/plan.ts";
 import type { Attempt, Budget, Tool, ToolCall, ToolOutput } from "../model/ports.ts";
-import { err, ok, type Result } from "../model/result.ts";
-import type { Assignment, Orphan, Parent, Shared } from "./assignment.ts";
+import { err, type Result } from "../model/result.ts";
 import { mostSpawned } from "../model/spawning.ts";
+import type { Assignment, Orphan, Parent, Shared } from "./assignment.ts";
+import { childAttempt } from "./child-attempt.ts";
+import { answerOf, reportOf, said, started } from "./child-text.ts";
 import type { Mail } from "./mail.ts";
 import type { RunRights } from "./permission.ts";
-import { emptyRecord, type Recorded, type RecordedChild, type RecordedEnd } from "./recorded.ts";
+import { emptyRecord, type Recorded, type RecordedChild } from "./recorded.ts";
 import { givenText, type Order, readOrder, type Target, taskTool } from "./task.ts";
 import { withOurNames } from "./tool-call.ts";
 
@@ -140,7 +142,7 @@ export class Children {
     if (!this.#source.crowd.admit()) return undefined;
     const { ids, level } = this.#source;
     const { permissions, ...around } = attempt;
-    const made = this.#attemptOf({ target, given: { prompt } });
+    const made = childAttempt(this.#source, { target, prompt });
     const { body } = made.step;
     const step = { ...made.step, body: body.kind === "agent" && permissions ? { ...body, permissions } : body };
     return this.#run(target, {
@@ -181,7 +183,7 @@ export class Children {
     return this.#run(target, {
       id: `${ids.agent}.${++this.#count}`,
       spawned,
-      attempt: this.#attemptOf({ ...order, given: { prompt: givenText(order) } }),
+      attempt: childAttempt(this.#source, { ...order, prompt: givenText(order) }),
       ...(recorded && { recorded }),
       ...(!cutOff && again && { more: asMessage(givenText(order)) }),
     });
@@ -283,42 +285,6 @@ export class Children {
       this.#running.set(child.id, kept);
     }
   }
-
-  /** The attempt of a child: its parent's step, run by another agent. */
-  #attemptOf(order: Pick<Order, "target" | "model"> & { readonly given: { readonly prompt: string } }): Attempt {
-    const { attempt } = this.#source;
-    const { step, inputs, resumes: _, budget: __, ...around } = attempt;
-    const body = step.body.kind === "agent" ? step.body : undefined;
-    const { key } = order.target;
-    const mcp = body?.crew?.find(({ name }) => name === key)?.value;
-    const crew = own(inputs, "crew");
-    const definitions = isJsonObject(crew) ? own(crew, key) : undefined;
-    const models = order.model === undefined ? inherited(order.target.agent, this.#source.models) : [order.model];
-    const [env, vars] = [own(inputs, "env"), own(inputs, "vars")];
-    return {
-      ...around,
-      step: {
-        ...step,
-        limits: {},
-        body: {
-          kind: "agent",
-          agent: key,
-          models: [],
-          overrides: { json: {} },
-          ...(mcp && { mcp }),
-          ...(body?.crew && { crew: body.crew }),
-        },
-      },
-      inputs: {
-        prompt: order.given.prompt,
-        ...(models && { models: [...models] }),
-        ...(definitions !== undefined && { mcp: definitions }),
-        ...(crew !== undefined && { crew }),
-        ...(vars !== undefined && { vars }),
-        ...(env !== undefined && { env }),
-      },
-    };
-  }
 }
 
 /** A team, as far as the tool knows it. */
@@ -348,11 +314,6 @@ function targetsOf({ agent, house, lineage, rights }: ChildrenSource): Target[] 
   });
 }
 
-/** A child asks what its own file names, or else what its parent asks. */
-function inherited({ models }: Agent, ofParent: readonly Json[]): readonly Json[] | undefined {
-  return models.length > 0 || ofParent.length === 0 ? undefined : ofParent;
-}
-
 function labelled(model: Json): [string, Json][] {
   const id = isJsonObject(model) ? own(model, "id") : model;
   return typeof id === "string" ? [[id, model]] : [];
@@ -360,37 +321,6 @@ function labelled(model: Json): [string, Json][] {
 
 function asMessage(text: string): Message {
   return { role: "user", blocks: [{ type: "text", text }] };
-}
-
-function started({ id }: RecordedChild): Result<ToolOutput, string> {
-  return said(`Started ${id}. Its report comes as a message; go on with something else, or answer to wait for it.`);
-}
-
-function said(text: string): Result<ToolOutput, string> {
-  return ok({ blocks: [{ type: "text", text }] });
-}
-
-function answerOf(child: RecordedChild, end: RecordedEnd): Result<ToolOutput, string> {
-  if (end.outcome === "done") return said(`${answer(end)}\n\n${metaOf(child, end)}`);
-  return err(
-    `${child.agent} did not finish: ${end.reason}${end.text === "" ? "" : `\nIts last words: ${end.text}`}\n\n${metaOf(child, end)}`,
-  );
-}
-
-/** What a child that nobody waited for says, with who says it. */
-function reportOf(child: RecordedChild, end: RecordedEnd): string {
-  const text = end.outcome === "done" ? answer(end) : `It did not finish: ${end.reason}\n${end.text}`.trimEnd();
-  return `[Report of the sub-agent ${child.name ?? child.id}, ${child.title}]\n${text}\n\n${metaOf(child, end)}`;
-}
-
-function answer({ text, output }: RecordedEnd): string {
-  return output === undefined ? text : JSON.stringify(output);
-}
-
-/** Figures that are the same whenever the same replies are: no times. */
-function metaOf({ id, agent }: RecordedChild, { outcome, turns, calls, usage }: RecordedEnd): string {
-  const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
-  return `[agent_id: ${id}, agent: ${agent}, outcome: ${outcome}, turns: ${turns}, tool calls: ${calls}, tokens: ${tokens}]`;
 }
 
 function aborted(signal: AbortSignal): Promise<undefined> {

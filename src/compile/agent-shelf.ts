@@ -98,6 +98,15 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
     );
   }
 
+  function isBuiltIn(path: string): boolean {
+    return path.startsWith(builtIns + sep);
+  }
+
+  /** Where flow is installed is nobody's business, and another place on every machine. */
+  function shownAs(path: string): string {
+    return isBuiltIn(path) ? builtInKey(path) : shown(path);
+  }
+
   async function openIf(path: string | undefined, at: Span): Promise<AgentFile | "refused" | undefined> {
     const bytes = path === undefined ? undefined : await readSource(path);
     return path !== undefined && bytes?.ok === true ? open(path, bytes.value, at) : undefined;
@@ -140,10 +149,10 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
   }
 
   async function open(path: string, bytes: Uint8Array, at: Span): Promise<AgentFile | "refused"> {
-    const key = path.startsWith(builtIns + sep) ? builtInKey(path) : options.keyOf(path);
+    const key = isBuiltIn(path) ? builtInKey(path) : options.keyOf(path);
     const known = opened.get(key);
     if (known !== undefined) return known;
-    options.keep({ key, shown: shown(path), bytes, at });
+    options.keep({ key, shown: shownAs(path), bytes, at });
     const read = await readFile(key, path, bytes);
     if (read !== undefined) return withNamed(read, path);
     opened.set(key, "refused");
@@ -168,12 +177,12 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
     const dialect = dialectOf(slashed);
     const stem = dialect ? foreignStem(slashed) : (slashed.split("/").at(-1) ?? "").replace(/\.(yaml|yml|md)$/, "");
     if (!path.endsWith(".md")) {
-      const document = parseSource(bytes, shown(path));
+      const document = parseSource(bytes, shownAs(path));
       if (document.ok) return { key, stem, document: document.value };
       problems.add(document.error);
       return undefined;
     }
-    const parsed = parseFrontMatter(bytes, shown(path));
+    const parsed = parseFrontMatter(bytes, shownAs(path));
     if (!parsed.ok) {
       problems.add(parsed.error);
       return undefined;

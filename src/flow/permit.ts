@@ -95,7 +95,9 @@ function noSuchAgent(agent: string, call: string): string {
 async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[], string>> {
   const call = readCall(source.call);
   if (!call.ok) return call;
-  const rights = createRights({ ...source, sandboxes: createSandboxes(source), asker: undefined });
+  // Nothing is run here, and to know whether a sandbox works costs a process.
+  const sandboxes = { ...createSandboxes(source), commands: () => undefined };
+  const rights = createRights({ ...source, sandboxes, asker: undefined });
   if (!rights.ok) return rights;
   const { plan } = source;
   const permits: Permit[] = [];

@@ -44,6 +44,7 @@ export function cut(text: string, width: number): string {
   const head = text.length > width * 32 ? text.slice(0, width * 32) : text;
   if (head === text && displayWidth(text) <= width) return text;
   if (width < 1) return "";
+  if (narrow.test(head)) return `${head.slice(0, width - 1)}…`;
   let kept = "";
   let used = 0;
   for (const { segment } of new Intl.Segmenter().segment(head)) {

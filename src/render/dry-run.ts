@@ -16,11 +16,12 @@ export interface DryRun {
 /** The graph, the inputs, for each agent step the agent, its models, its tools and the most it can take, and that of the run. */
 export function renderDryRun({ plan, inputs, script, worst }: DryRun): string {
   const given = Object.entries(inputs).map(([name, value]) => `  ${name}: ${visible(JSON.stringify(value))}`);
-  const agents = agentSteps(plan).map(({ path, agent, models, tools, subagents }) => {
+  const agents = agentSteps(plan).map(({ path, agent, models, tools, subagents, team }) => {
     const model = script === undefined ? (models.length === 0 ? "no model" : models.join(", ")) : `script ${script}`;
     const most = worst.steps.find((step) => step.path === path);
     const spawns = subagents.length === 0 ? "" : `, may spawn ${visible(subagents.join(" "))}`;
-    const line = `  ${path}: agent ${visible(agent.name)}, ${visible(model)}, tools ${visible(tools)}${spawns}`;
+    const leads = team.length === 0 ? "" : `, leads ${visible(team.join(" "))}`;
+    const line = `  ${path}: agent ${visible(agent.name)}, ${visible(model)}, tools ${visible(tools)}${spawns}${leads}`;
     return most === undefined ? line : `${line}\n    ${stepWorst(most)}`;
   });
   const whole = agents.length === 0 ? "" : section("at most", [`  ${spendings(worst.run)}`]);
@@ -58,12 +59,13 @@ export function dryRunJson({ plan, inputs, script, worst }: DryRun): Json {
     workflow: plan.root,
     digest: plan.digest,
     inputs,
-    agents: agentSteps(plan).map(({ path, agent, models, tools, subagents }) => ({
+    agents: agentSteps(plan).map(({ path, agent, models, tools, subagents, team }) => ({
       step: path,
       agent: agent.name,
       models: script === undefined ? models : [`script ${script}`],
       tools,
       ...(subagents.length > 0 && { subagents }),
+      ...(team.length > 0 && { team }),
       worst: worstJson(worst.steps.find((step) => step.path === path)),
     })),
     worst: worstJson(worst.run),
@@ -85,6 +87,8 @@ interface AgentStep {
   readonly tools: string;
   /** Whom it may spawn, by the names it has for them. */
   readonly subagents: string[];
+  /** Members of the team it leads. */
+  readonly team: string[];
 }
 
 function agentSteps(plan: Plan): AgentStep[] {
@@ -98,7 +102,8 @@ function* agentStepsIn(plan: Plan, scope: Scope, prefix: string): Generator<Agen
     const agent = step.body.kind === "agent" ? plan.agents[step.body.agent] : undefined;
     if (step.body.kind === "agent" && agent) {
       const subagents = step.limits.depth === 0 ? [] : (agent.subagents ?? []).map(({ name }) => name);
-      yield { path, agent, models: step.body.models.map(modelText), tools: toolsOf(step, agent), subagents };
+      const team = ((step.body.team ?? agent.team)?.members ?? []).map(({ name }) => name);
+      yield { path, agent, models: step.body.models.map(modelText), tools: toolsOf(step, agent), subagents, team };
     }
     if (!step.scope) continue;
     const inner = "inline" in step.scope ? step.scope.inline : plan.workflows[step.scope.workflow]?.scope;

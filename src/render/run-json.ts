@@ -80,7 +80,7 @@ function someOf<T>(list: readonly T[]): readonly T[] | undefined {
 }
 
 function agentJson(view: RunView, agents: readonly AgentNode[], node: AgentNode): unknown {
-  const { started, spawned, duration, was: _, ...agent } = node;
+  const { started, spawned, duration, team, was: _, ...agent } = node;
   const { outcome, reason } = agent;
   return {
     ...agent,
@@ -104,8 +104,14 @@ function endWord(outcome: NonNullable<AgentNode["outcome"]>): string {
 
 /** The agent of the step, above all that it spawned. */
 function rootOf(agents: readonly AgentNode[], node: AgentNode): string {
-  const above = agents.find((other) => childrenOf(agents, other).includes(node));
-  return above === undefined ? (node.parent ?? node.agent) : rootOf(agents, above);
+  const seen = new Set([node]);
+  let top = node;
+  for (const below of seen) {
+    top = below;
+    const above = agents.find((other) => childrenOf(agents, other).includes(below));
+    if (above) seen.add(above);
+  }
+  return top.parent ?? top.agent;
 }
 
 function stamp(time: number | undefined): string | undefined {

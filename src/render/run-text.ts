@@ -4,7 +4,16 @@ import type { Paint, Palette } from "./palette.ts";
 import { placeOf } from "./place.ts";
 import { teamRemarks } from "./team.ts";
 import { approvalText, failureText, skipText } from "./progress.ts";
-import { type AgentNode, type AttemptNode, childrenOf, familyUsage, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
+import {
+  type AgentNode,
+  type AttemptNode,
+  childrenOf,
+  familyUsage,
+  rootCause,
+  type StepNode,
+  totalUsage,
+  type Undone,
+} from "./run-tree.ts";
 import { countText, isOver, type RunView, runState, stateOf, type Word, words } from "./run-state.ts";
 import { count, duration, money, oneLine } from "./words.ts";
 import { patchText } from "./worktree-text.ts";
@@ -174,13 +183,18 @@ export function waitText(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : duration(ms);
 }
 
-/** Those whose parent is not among them, each with what it spawned below it. */
+/** Those whose parent is not among them, each with what it spawned below it; every one once. */
 function agentRows(view: View, agents: readonly AgentNode[], depth: number): Row[] {
   const spawned = new Set(agents.flatMap((agent) => childrenOf(agents, agent)));
-  const rows = (agent: AgentNode, at: number): Row[] => [
-    agentRow(view, agents, { agent, depth: at }),
-    ...childrenOf(agents, agent).flatMap((child) => rows(child, at + 1)),
-  ];
+  const shown = new Set<AgentNode>();
+  const rows = (agent: AgentNode, at: number): Row[] => {
+    if (shown.has(agent)) return [];
+    shown.add(agent);
+    return [
+      agentRow(view, agents, { agent, depth: at }),
+      ...childrenOf(agents, agent).flatMap((child) => rows(child, at + 1)),
+    ];
+  };
   return agents.filter((agent) => !spawned.has(agent)).flatMap((agent) => rows(agent, depth));
 }
 

@@ -374,7 +374,7 @@ function growAgent(node: StepNode, event: AgentEvent, time: number): void {
     if (cutOff) takeOver(node, cutOff);
     const unknown = { outcome: undefined, reason: "", turns: 0, duration: undefined, output: undefined };
     const origin = { ...(spawned && { spawned }), ...(continues !== undefined && { continues }) };
-    const taken = { input: cutOff?.input, usage: cutOff?.usage ?? noUsage, was: cutOff ? [cutOff.agent, ...cutOff.was] : [] };
+    const taken = { team: cutOff?.team, input: cutOff?.input, usage: cutOff?.usage ?? noUsage, was: cutOff ? [cutOff.agent, ...cutOff.was] : [] };
     node.agents.push({ agent, parent, name, ...origin, ...taken, model, provider, sandbox, attempt, started: time, ...unknown });
     return;
   }
@@ -429,9 +429,11 @@ export function childrenOf(agents: readonly AgentNode[], { agent, was }: AgentNo
   return agents.filter(({ parent }) => parent !== null && (parent === agent || was.includes(parent)));
 }
 
-/** Tokens and money of one agent run and of all that it spawned. */
+/** Tokens and money of one agent run and of all that it spawned; each counts once, whatever a log says of parents. */
 export function familyUsage(agents: readonly AgentNode[], agent: AgentNode): Usage {
-  return childrenOf(agents, agent).reduce((sum, child) => addUsage(sum, familyUsage(agents, child)), agent.usage);
+  const family = new Set([agent]);
+  for (const one of family) for (const child of childrenOf(agents, one)) family.add(child);
+  return [...family].reduce((sum, { usage }) => addUsage(sum, usage), noUsage);
 }
 
 /** Tokens and money of a step with everything in it. */

@@ -8,9 +8,15 @@ import { type ModelServer, startModelServer } from "./model-server.ts";
 const args = { description: "look", prompt: "please look", subagent_type: "looks" };
 const fixtures = [
   { match: { toolCallId: "call_task" }, response: { content: "The child said what it saw." } },
-  { match: { userMessage: "please lead" }, response: { toolCalls: [{ id: "call_task", name: "Task", arguments: args }] } },
+  {
+    match: { userMessage: "please lead" },
+    response: { toolCalls: [{ id: "call_task", name: "Task", arguments: args }] },
+  },
   { match: { toolCallId: "call_list" }, response: { content: "I saw it." } },
-  { match: { userMessage: "please look" }, response: { toolCalls: [{ id: "call_list", name: "LS", arguments: { path: "." } }] } },
+  {
+    match: { userMessage: "please look" },
+    response: { toolCalls: [{ id: "call_list", name: "LS", arguments: { path: "." } }] },
+  },
 ];
 
 let server: ModelServer;
@@ -74,8 +80,13 @@ describe("sub-agents of a model behind a server", () => {
       expect([code, stdout]).toEqual([0, "text: The child said what it saw.\n"]);
       return (await requests(from)).map(({ asked }) => asked);
     };
-    expect(await cutBehind((event) => event.type === "agent.finished" && event.agent === "a@1.1")).toEqual(["lead second"]);
-    expect(await cutBehind((event) => event.type === "tool.finished" && event.name === "LS")).toEqual(["looks second", "lead second"]);
+    expect(await cutBehind((event) => event.type === "agent.finished" && event.agent === "a@1.1")).toEqual([
+      "lead second",
+    ]);
+    expect(await cutBehind((event) => event.type === "tool.finished" && event.name === "LS")).toEqual([
+      "looks second",
+      "lead second",
+    ]);
     const spent = of(events, "budget.settled").reduce((sum, { tokens }) => sum + tokens, 0);
     run.write("flow.yaml", run.read("flow.yaml").replace("tokens: 100000", `tokens: ${spent - 1}`));
     const at = events.findIndex((event) => event.type === "agent.finished" && event.agent === "a@1.1");

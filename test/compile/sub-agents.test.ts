@@ -36,16 +36,36 @@ const everybody = [
 
 describe("whom an agent may spawn", () => {
   test.each([
-    ["those it names", "ours", "subagents: [ours, explore, theirs]", ["explore built-in/explore", "ours agents/ours.md", "theirs .claude/agents/theirs.md"]],
+    [
+      "those it names",
+      "ours",
+      "subagents: [ours, explore, theirs]",
+      ["explore built-in/explore", "ours agents/ours.md", "theirs .claude/agents/theirs.md"],
+    ],
     ["one that is hidden, when it is named", "ours", "subagents: [quiet]", ["quiet agents/quiet.md"]],
     ["everybody that is open", "ours", 'subagents: ["*"]', everybody],
-    ["everybody, and one that is hidden", "ours", "subagents: ['*', quiet]", [...everybody, "quiet agents/quiet.md"].sort()],
+    [
+      "everybody, and one that is hidden",
+      "ours",
+      "subagents: ['*', quiet]",
+      [...everybody, "quiet agents/quiet.md"].sort(),
+    ],
     ["nobody without a word of it", "ours", "description: x", []],
     ["everybody, of Claude Code's bare Task", "claude", "name: it\ndescription: x\ntools: Read, Task", everybody],
     ["everybody, by the tool's other name", "claude", "name: it\ndescription: x\ntools: [Read, Agent]", everybody],
-    ["those in the parentheses", "claude", "name: it\ndescription: x\ntools: Read, Task(ours, theirs)", ["ours agents/ours.md", "theirs .claude/agents/theirs.md"]],
+    [
+      "those in the parentheses",
+      "claude",
+      "name: it\ndescription: x\ntools: Read, Task(ours, theirs)",
+      ["ours agents/ours.md", "theirs .claude/agents/theirs.md"],
+    ],
     ["nobody without the tool", "claude", "name: it\ndescription: x\ntools: Read", []],
-    ["everybody, of OpenCode's rules for tasks", "opencode", "description: x\npermission: { task: { '*': deny, ours: allow } }", everybody],
+    [
+      "everybody, of OpenCode's rules for tasks",
+      "opencode",
+      "description: x\npermission: { task: { '*': deny, ours: allow } }",
+      everybody,
+    ],
     ["everybody, of OpenCode's tool", "opencode", "description: x\ntools: { task: true }", everybody],
     ["nobody that OpenCode denies altogether", "opencode", "description: x\npermission: { task: deny }", []],
   ] as const)("%s", async (_, dialect, matter, expected) => {
@@ -55,7 +75,10 @@ describe("whom an agent may spawn", () => {
   });
 
   test("is looked for beside the workflow first, before what comes with flow", async () => {
-    const compiled = await checkFiles({ ...files("ours", "subagents: [explore]"), "agents/explore.yaml": "instructions: Ours.\n" });
+    const compiled = await checkFiles({
+      ...files("ours", "subagents: [explore]"),
+      "agents/explore.yaml": "instructions: Ours.\n",
+    });
     expect(spawned(compiled)).toEqual(["explore agents/explore.yaml"]);
   });
 
@@ -66,7 +89,10 @@ describe("whom an agent may spawn", () => {
   });
 
   test("is nobody that a configuration disables, when nobody named it", async () => {
-    const compiled = await checkFiles({ ...files("ours", 'subagents: ["*"]'), "flow.config.yaml": "agents: { disable: [ours, verify] }\n" });
+    const compiled = await checkFiles({
+      ...files("ours", 'subagents: ["*"]'),
+      "flow.config.yaml": "agents: { disable: [ours, verify] }\n",
+    });
     expect(spawned(compiled)).toEqual(everybody.filter((name) => !/^(ours|verify)/.test(name)));
   });
 
@@ -76,7 +102,11 @@ describe("whom an agent may spawn", () => {
       "agents/ours.md": "---\nsubagents: [it, explore]\n---\nOurs.\n",
     });
     expect(compiled.diagnostics).toEqual([]);
-    expect(Object.keys(compiled.plan?.agents ?? {}).sort()).toEqual(["agents/it.md", "agents/ours.md", "built-in/explore"]);
+    expect(Object.keys(compiled.plan?.agents ?? {}).sort()).toEqual([
+      "agents/it.md",
+      "agents/ours.md",
+      "built-in/explore",
+    ]);
   });
 });
 

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../src/model/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Event, LogLine } from "../../src/model/event.ts";
@@ -215,6 +216,83 @@ describe("the tree of a run", () => {
       plainPalette,
     );
     expect(text).toMatch(/^ {2}✓ agent w +ok .*\n {4}! agent child +interrupted/m);
+  });
+});
+
+describe("sub-agents of a step that was resumed", () => {
+  const ids = { step: "plan", name: "w", model: "m", provider: "p", tools: [] } as const;
+  const spawned = { call: "c", title: "t", depth: 1, background: false };
+  const start = (agent: string, parent: string | null, continues?: string): Event => ({
+    type: "agent.started",
+    ...ids,
+    agent,
+    parent,
+    ...(parent !== null && { spawned }),
+    ...(continues !== undefined && { continues }),
+  });
+  const finish = (agent: string, parent: string | null, times: number): Event => ({
+    type: "agent.finished",
+    step: "plan",
+    agent,
+    parent,
+    outcome: "done",
+    reason: "",
+    turns: times,
+    usage: { ...usage, input: usage.input * times },
+    text: "",
+    duration: 1,
+  });
+
+  it("stay in the tree when they had ended, and what was gone on with counts once", () => {
+    const before = [
+      start("plan@1", null),
+      start("plan@1.1", "plan@1"),
+      finish("plan@1.1", "plan@1", 1),
+      start("plan@1.2", "plan@1"),
+    ];
+    const turn: Event = {
+      type: "turn.finished",
+      step: "plan",
+      agent: "plan@1.2",
+      parent: "plan@1",
+      turn: 1,
+      stop: "calls",
+      usage,
+      duration: 1,
+    };
+    const after = [
+      start("plan@2", null, "plan@1"),
+      start("plan@2.3", "plan@2", "plan@1.2"),
+      finish("plan@2.3", "plan@2", 2),
+      finish("plan@2", null, 1),
+    ];
+    const view = {
+      tree: treeOf(started, begin("plan"), ...before, turn, resumed, begin("plan"), ...after),
+      alive: false,
+    };
+    const { steps } = runJson(view) as unknown as { steps: { agents: JsonObject[]; usage: JsonObject }[] };
+    const plan = steps.find(({ agents }) => agents.length > 0);
+    expect(plan?.agents.map(({ agent, root, total }) => [agent, root, (total as JsonObject)["input"]])).toEqual([
+      ["plan@1.1", "plan@2", 100],
+      ["plan@2", "plan@2", 400],
+      ["plan@2.3", "plan@2", 200],
+    ]);
+    expect(plan?.usage["input"]).toBe(400);
+    expect(runText(view, plainPalette).match(/agent w/g)).toHaveLength(3);
+  });
+
+  it("that are each other's parents are shown once, or not at all", () => {
+    const circle = [
+      start("a", "b"),
+      start("b", "a"),
+      start("c", "c"),
+      start("d", null, "c"),
+      start("c", "d", "d"),
+      start("d", "c", "c"),
+    ];
+    const view = { tree: treeOf(started, begin("plan"), ...circle), alive: false };
+    expect(runText(view, plainPalette)).toContain("plan");
+    expect(JSON.stringify(runJson(view))).toContain('"agent":"a"');
   });
 });
 

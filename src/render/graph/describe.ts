@@ -61,7 +61,10 @@ function ownSummary(plan: Plan, step: Step): string {
     case "agent": {
       const agent = Object.hasOwn(plan.agents, body.agent) ? plan.agents[body.agent] : undefined;
       const spawns = step.limits.depth === 0 ? [] : (agent?.subagents ?? []).map(({ name }) => name);
-      return `${agent?.name ?? body.agent}${spawns.length === 0 ? "" : ` (spawns ${spawns.join(", ")})`}`;
+      const leads = (body.team ?? agent?.team)?.members.map(({ name }) => name) ?? [];
+      const others = [["spawns", spawns] as const, ["leads", leads] as const].filter(([, names]) => names.length > 0);
+      const told = others.map(([verb, names]) => `${verb} ${names.join(", ")}`).join("; ");
+      return `${agent?.name ?? body.agent}${told === "" ? "" : ` (${told})`}`;
     }
     case "run":
       return "script" in body.command ? scriptSummary(body.command.script) : argvSummary(input(step, "argv"));
