@@ -161,7 +161,9 @@ async function memory(): Promise<void> {
   await going;
   const [early = 0, late = 0] = heaps;
   const seconds = (performance.now() - began) / 1000;
-  console.log(`heap at turn 1,000: ${early.toFixed(1)} MiB, at turn ${turns}: ${late.toFixed(1)} MiB (${seconds.toFixed(0)} s)`);
+  console.log(
+    `heap at turn 1,000: ${early.toFixed(1)} MiB, at turn ${turns}: ${late.toFixed(1)} MiB (${seconds.toFixed(0)} s)`,
+  );
 }
 
 function median(values: readonly number[]): number {

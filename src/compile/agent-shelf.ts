@@ -81,7 +81,11 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
   const opened = new Map<string, AgentFile | "refused">();
 
   const own: AgentShelf["own"] = (folder, name, at) => firstOf(agentPlaces(folder, workspace, name), name, at);
-  return { find, own, namedIn: (definition, folder, inline) => namedBy(definition, { folder, near: undefined, inline }) };
+  return {
+    find,
+    own,
+    namedIn: (definition, folder, inline) => namedBy(definition, { folder, near: undefined, inline }),
+  };
 
   async function find(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined> {
     const written = name.includes("/") || isFileName(name) ? [[resolve(folder, name)]] : [];

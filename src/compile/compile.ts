@@ -102,7 +102,11 @@ function link(
   report: Report,
 ): ReadonlyMap<string, LinkedWorkflow> {
   const servers: ServersAround = { configured: defaults?.servers, project: library.servers };
-  const linking: Linking = { links: createAgentLinks({ report, disabled: (name) => defaults?.disabled(name), onFile: searched(report) }), servers, report };
+  const linking: Linking = {
+    links: createAgentLinks({ report, disabled: (name) => defaults?.disabled(name), onFile: searched(report) }),
+    servers,
+    report,
+  };
   const drafts = new Map<string, Draft>();
   for (const [key, file] of library.workflows) {
     const shape = readWorkflow(file, report);
@@ -153,7 +157,8 @@ function linkWorkflow(shape: WorkflowShape, { links, servers: around, report }: 
   }
   const led = [...teams.values()].flat().map((link) => link.shape);
   const own = shape.agents.get(compactAgent);
-  const compact = own ?? (shape.file.agents.has(compactAgent) ? links.of(named(compactAgent, shape), shape) : undefined);
+  const compact =
+    own ?? (shape.file.agents.has(compactAgent) ? links.of(named(compactAgent, shape), shape) : undefined);
   const crews = links.crews([...agents.values(), ...undoAgents.values(), ...shape.agents.values(), ...led], shape);
   const spawned = [...crews.values()].flatMap(({ subagents, members }) => [...subagents, ...members]);
   for (const agent of new Set([...spawned.map((link) => link.shape), ...led]))

@@ -103,7 +103,10 @@ export async function load(options: LoadOptions): Promise<Library | undefined> {
       if (agent === "refused") refusedAgents.add(text);
       else if (agent) agents.set(text, agent);
     }
-    const compact = next === root && agents.size + named.definitions.length > 0 ? await shelf.agents.own(next.folder, compactAgent, rootAt) : undefined;
+    const compact =
+      next === root && agents.size + named.definitions.length > 0
+        ? await shelf.agents.own(next.folder, compactAgent, rootAt)
+        : undefined;
     if (compact && compact !== "refused" && !agents.has(compactAgent)) agents.set(compactAgent, compact);
     const agentsNearby = (): string[] => [
       ...new Set([

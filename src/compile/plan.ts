@@ -15,7 +15,13 @@ export function createPlan(root: LinkedWorkflow, linked: ReadonlyMap<string, Lin
   const agents: { [key: string]: Agent } = {};
   const workflows = Object.fromEntries([...linked].map(([key, workflow]) => [key, workflowOf(workflow, agents)]));
   const compact = root.compact && addAgent(root.compact, root, agents);
-  const content = { version: 1 as const, root: root.shape.file.key, workflows, agents, ...optional("compact", compact) };
+  const content = {
+    version: 1 as const,
+    root: root.shape.file.key,
+    workflows,
+    agents,
+    ...optional("compact", compact),
+  };
   const files = library.files.map(({ path, bytes }) => ({ path, sha256: sha256().update(bytes).digest("hex") }));
   return { ...content, digest: digestOf(content), files };
 }

@@ -33,7 +33,8 @@ export async function readingsIn(
   if (!log.ok || log.value.lines.some(({ type }) => type === "run.resumed")) return undefined;
   const read = new Map<string, readonly string[]>();
   for (const line of log.value.lines) {
-    if (line.type === "turn.started") read.set(`${line.agent} ${line.turn}`, read.get(`${line.agent} ${line.turn}`) ?? []);
+    if (line.type === "turn.started")
+      read.set(`${line.agent} ${line.turn}`, read.get(`${line.agent} ${line.turn}`) ?? []);
     else if (line.type === "message" && line.from) read.set(`${line.agent} ${line.turn}`, line.from);
   }
   return (agent, turn) => read.get(`${agent} ${turn}`);
@@ -107,11 +108,7 @@ function takesOf(line: LogLine, told: Map<string, Told>): Take[] {
   }
 }
 
-function takeOf(
-  { turn }: { readonly turn: number },
-  agent: Told | undefined,
-  answer: Take["answer"],
-): Take[] {
+function takeOf({ turn }: { readonly turn: number }, agent: Told | undefined, answer: Take["answer"]): Take[] {
   if (agent?.asked === undefined) return [];
   const { place, asked, tools, messages, isWhole } = agent;
   return [{ step: place, turn, ...asked, tools, ...(isWhole && { sent: [...messages] }), answer }];

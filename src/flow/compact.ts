@@ -21,6 +21,7 @@ async function readBuiltIn(): Promise<string> {
   const bytes = await readSource(file);
   const read = bytes.ok ? parseFrontMatter(bytes.value, file) : undefined;
   const body = read?.ok === true ? read.value.body : undefined;
-  if (body?.kind !== "scalar" || typeof body.value !== "string") throw new Error(`${file} is missing from this installation`);
+  if (body?.kind !== "scalar" || typeof body.value !== "string")
+    throw new Error(`${file} is missing from this installation`);
   return body.value.trim();
 }

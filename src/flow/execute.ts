@@ -55,8 +55,8 @@ export function createExecute(source: ExecuteSource): Executing {
   let loadingServers: Promise<Servers> | undefined;
   const serve: Servers["serve"] = async (attempt, names) => {
     if (!("mcp" in attempt.step.body)) return ok({ tools: [], close: () => Promise.resolve() });
-    loadingServers ??= Promise.all([import("./servers.ts"), options.sandboxes()]).then(([{ createServers }, sandboxes]) =>
-      createServers({ ...source, sandboxes }),
+    loadingServers ??= Promise.all([import("./servers.ts"), options.sandboxes()]).then(
+      ([{ createServers }, sandboxes]) => createServers({ ...source, sandboxes }),
     );
     return (await loadingServers).serve(attempt, names);
   };

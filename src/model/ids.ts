@@ -35,6 +35,10 @@ export interface AgentRunIds {
 }
 
 /** What an agent run asks its model as: the path of its step, and behind it its name where another agent spawned it. */
-export function askedAs({ step, parent, name }: Pick<AgentRunIds, "step" | "parent"> & { readonly name: string }): string {
+export function askedAs({
+  step,
+  parent,
+  name,
+}: Pick<AgentRunIds, "step" | "parent"> & { readonly name: string }): string {
   return parent === null ? step : `${step}/${name}`;
 }

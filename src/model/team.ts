@@ -130,7 +130,15 @@ export interface TeamState {
 export function foldTeam(state: TeamState | undefined, event: TeamEvent): TeamState | undefined {
   if (event.type === "team.started") {
     const { name, description, parallel } = event;
-    return { name, description, parallel, members: new Map(), tasks: new Map(), messages: [], wakes: state?.wakes ?? 0 };
+    return {
+      name,
+      description,
+      parallel,
+      members: new Map(),
+      tasks: new Map(),
+      messages: [],
+      wakes: state?.wakes ?? 0,
+    };
   }
   if (state === undefined) return undefined;
   if (event.type === "team.finished") return { ...state, end: { end: event.end, reason: event.reason } };
@@ -145,7 +153,9 @@ function changedBy(state: TeamState, event: Exclude<TeamEvent, { type: "team.sta
       return { ...state, members: withEntry(state.members, event.member.name, { ...event.member, state: "idle" }) };
     case "team.member.updated": {
       const member = state.members.get(event.member);
-      return member ? { ...state, members: withEntry(state.members, event.member, changed(member, event.change)) } : state;
+      return member
+        ? { ...state, members: withEntry(state.members, event.member, changed(member, event.change)) }
+        : state;
     }
     case "team.member.removed": {
       const members = new Map(state.members);
@@ -180,7 +190,9 @@ export function obstacle({ dependsOn, status }: TeamTask, tasks: TeamState["task
   const open = dependsOn.find((id) => tasks.get(id)?.status !== "completed");
   if (open === undefined) return undefined;
   const other = tasks.get(open);
-  return other ? `it depends on task ${open}, which is ${other.status}` : `it depends on task ${open}, which does not exist`;
+  return other
+    ? `it depends on task ${open}, which is ${other.status}`
+    : `it depends on task ${open}, which does not exist`;
 }
 
 /** Whether `id` would come to depend on itself. */

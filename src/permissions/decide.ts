@@ -9,8 +9,8 @@ import { type Request, type Rule, strictest } from "./rule.ts";
  * The list has to begin with a rule that holds for everything.
  */
 export function decide(rules: readonly Rule[], request: Request): Rule {
-  const ordinary = rules.filter(({ layer }) => layer !== "managed");
   const managed = rules.filter(({ layer }) => layer === "managed");
+  const ordinary = managed.length === 0 ? rules : rules.filter(({ layer }) => layer !== "managed");
   const final = rules.findLast((rule) => rule.final && matchOf(rule, request) !== "no");
   const found = final ?? lastOf(ordinary, ordinary.length, request);
   const restricting = lastOf(managed, managed.length, request);

@@ -27,7 +27,13 @@ export function profileRules(profile: Profile): Block {
 }
 
 const permissionsOf: { readonly [profile in Profile]: Json } = {
-  read: { "modify-files": "deny", "execute-commands": "deny", network: "deny", "mcp__*": "deny", Memory: { write: "deny", delete: "deny" } },
+  read: {
+    "modify-files": "deny",
+    "execute-commands": "deny",
+    network: "deny",
+    "mcp__*": "deny",
+    Memory: { write: "deny", delete: "deny" },
+  },
   edit: { Edit: { "./": "allow" } },
   full: { "*": "allow" },
 };

@@ -27,15 +27,24 @@ export async function endTree(tree: Tree, grace: number): Promise<void> {
     if (tree.isNamespace) kin.forEach((member) => member.pid === pid || send(member.pid, signal));
     else send(-pid, signal);
   };
-  ask("SIGTERM");
-  // A stopped process acts on SIGTERM only when it goes on.
-  ask("SIGCONT");
+  if (tree.isNamespace && kin.length < begun) send(-pid, "SIGKILL");
+  else {
+    ask("SIGTERM");
+    // A stopped process acts on SIGTERM only when it goes on.
+    ask("SIGCONT");
+  }
   await until(async () => hasExited() && !(await groupLives(pid, marks)), grace);
   send(-pid, "SIGKILL");
   for (const member of kin) if (isStill(member)) send(member.pid, "SIGKILL");
   await marks.kill(mark);
   await until(async () => hasExited() && !kin.some(isStill) && !(await groupLives(pid, marks)), 500);
 }
+
+/**
+ * Processes of a namespace whose command has begun: who keeps it, its first, and the command. Before that nobody in it
+ * hears SIGTERM, and there is nothing to tidy up.
+ */
+const begun = 3;
 
 /**
  * Whether a process group has a member that still runs. Where PID 1 reaps nothing (a container's `tail -f`), dead

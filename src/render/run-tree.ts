@@ -374,8 +374,25 @@ function growAgent(node: StepNode, event: AgentEvent, time: number): void {
     if (cutOff) takeOver(node, cutOff);
     const unknown = { outcome: undefined, reason: "", turns: 0, duration: undefined, output: undefined };
     const origin = { ...(spawned && { spawned }), ...(continues !== undefined && { continues }) };
-    const taken = { team: cutOff?.team, input: cutOff?.input, usage: cutOff?.usage ?? noUsage, was: cutOff ? [cutOff.agent, ...cutOff.was] : [] };
-    node.agents.push({ agent, parent, name, ...origin, ...taken, model, provider, sandbox, attempt, started: time, ...unknown });
+    const taken = {
+      team: cutOff?.team,
+      input: cutOff?.input,
+      usage: cutOff?.usage ?? noUsage,
+      was: cutOff ? [cutOff.agent, ...cutOff.was] : [],
+    };
+    node.agents.push({
+      agent,
+      parent,
+      name,
+      ...origin,
+      ...taken,
+      model,
+      provider,
+      sandbox,
+      attempt,
+      started: time,
+      ...unknown,
+    });
     return;
   }
   const agent = node.agents.findLast((it) => it.agent === event.agent);

@@ -35,7 +35,10 @@ export interface Explanation {
   /** The step behind a skip that goes back over other skipped ones, or behind the failure of what contains it. */
   readonly cause: { readonly step: string; readonly error: Failure | undefined } | undefined;
   readonly attempts: readonly AttemptNode[];
-  readonly agents: readonly Pick<AgentNode, "agent" | "parent" | "name" | "model" | "outcome" | "reason" | "turns" | "team">[];
+  readonly agents: readonly Pick<
+    AgentNode,
+    "agent" | "parent" | "name" | "model" | "outcome" | "reason" | "turns" | "team"
+  >[];
   readonly error: Failure | undefined;
   readonly wrote: readonly string[];
   /** The run went on although it failed. */

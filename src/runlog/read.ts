@@ -33,7 +33,7 @@ const known: { readonly [Type in Event["type"]]: true } = {
   "run.waiting": true,
   "permissions.counted": true,
   "run.finished": true,
-"team.started": true,
+  "team.started": true,
   "team.member.added": true,
   "team.member.updated": true,
   "team.member.removed": true,

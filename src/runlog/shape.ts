@@ -102,7 +102,10 @@ const shapes: { readonly [Type in Event["type"]]: Is } = {
   "team.member.removed": has({ ...agent, member: isText }),
   "team.task.added": has({ ...agent, task: isTask }),
   "team.task.updated": has({ ...agent, task: isText, by: isText, change: isJsonObject }),
-  "team.message": has({ ...agent, message: has({ id: isText, from: isText, to: isText, kind: isText, content: isText }) }),
+  "team.message": has({
+    ...agent,
+    message: has({ id: isText, from: isText, to: isText, kind: isText, content: isText }),
+  }),
   "team.woken": has({ ...agent, count: isNumber }),
   "team.finished": has({ ...agent, end: isText, reason: isText }),
   "step.ready": has(step),

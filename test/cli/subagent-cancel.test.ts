@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { run } from "../../src/flow.ts";
 import type { LogLine } from "../../src/model/event.ts";
@@ -50,8 +49,6 @@ describe("Ctrl-C with six sub-agents in three levels", () => {
     });
     const running = place.start(["run", "flow.yaml", "-v"]);
     await untilRunning(sleep, 1);
-    // A sandbox that is only just being set up is deaf, and given the whole grace.
-    await delay(300);
     await running.said("a>bottom@1.1.1 start");
     const start = performance.now();
     running.kill("SIGINT");

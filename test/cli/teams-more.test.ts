@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { ends, of, replies } from "./lineage.ts";
 import { Place } from "./flow.ts";
 
@@ -23,7 +23,13 @@ interface Crew {
   readonly step?: string;
 }
 
-function flow({ lead = "", reader = ", tools: [Read, Write, Bash]", team = "", flow: more = "", step = "" }: Crew): string {
+function flow({
+  lead = "",
+  reader = ", tools: [Read, Write, Bash]",
+  team = "",
+  flow: more = "",
+  step = "",
+}: Crew): string {
   return `model: scripted/s.yaml
 ${more}
 agents:
@@ -38,7 +44,8 @@ outputs: { text: "\${{ default(steps.a.outputs.text, '') }}" }
 const create = "{ name: TeamCreate, args: { name: crew } }";
 const add = (subject: string, more = ""): string =>
   `{ name: TaskCreate, args: { subject: ${subject}, description: "do ${subject}"${more} } }`;
-const begin = (...tasks: readonly string[]): string => `{ calls: [${[create, ...tasks.map((it) => add(it))].join(", ")}] }`;
+const begin = (...tasks: readonly string[]): string =>
+  `{ calls: [${[create, ...tasks.map((it) => add(it))].join(", ")}] }`;
 const done = (task: string, report = "all is well"): string =>
   `{ calls: [{ name: TaskUpdate, args: { taskId: "${task}", status: completed, report: ${report} } }] }`;
 const says = (text: string): string => `{ text: "${text}" }`;
@@ -61,7 +68,11 @@ describe("a hook on `TaskCompleted`", () => {
       "w.yaml": flow({ flow: "permissions: { Write: allow }" }),
       "s.yaml": replies({
         lead: [begin("one"), says("waiting"), heard],
-        reader: [done("1"), "{ calls: [{ name: Write, args: { file_path: ok.txt, content: x } }] }", done("1", "now it is")],
+        reader: [
+          done("1"),
+          "{ calls: [{ name: Write, args: { file_path: ok.txt, content: x } }] }",
+          done("1", "now it is"),
+        ],
       }),
     });
     await place.shell("chmod +x check.sh");
@@ -92,13 +103,18 @@ describe("the limits of a lead", () => {
     const place = placeWith({
       "w.yaml": flow({ lead: ", max-output: 500, limits: { tokens: 6000 }", reader: ", tools: [], max-output: 500" }),
       "s.yaml": replies({
-        lead: [`{ calls: [${[create, add("one"), add("two"), add("three"), add("four")].join(", ")}], ${usage} }`, says("waiting"), heard, heard],
+        lead: [
+          `{ calls: [${[create, add("one"), add("two"), add("three"), add("four")].join(", ")}], ${usage} }`,
+          says("waiting"),
+          heard,
+          heard,
+        ],
         reader: [`{ text: found, ${usage} }`],
       }),
     });
     const { code, stderr } = await place.flow(["run", "w.yaml"]);
     expect([code, stderr]).toEqual([4, expect.stringContaining("limits.tokens") as string]);
-    const spent = of(place.events(), "budget.settled").reduce((sum, { tokens = 0 }) => sum + tokens, 0);
+    const spent = of(place.events(), "budget.settled").reduce((sum, { tokens }) => sum + tokens, 0);
     expect(spent).toBeLessThanOrEqual(6000);
     expect(changes(place)).toContain("1 completed");
     expect(ends(place.events())).toContain("a@1 lead budget");
@@ -107,7 +123,10 @@ describe("the limits of a lead", () => {
   it("count no members as `children`: a team has as many runs as it has tasks", async () => {
     const place = placeWith({
       "w.yaml": flow({ lead: ", subagents: [reader], limits: { children: 1 }" }),
-      "s.yaml": replies({ lead: [begin("one", "two", "three"), says("waiting"), heard, heard], reader: [says("found")] }),
+      "s.yaml": replies({
+        lead: [begin("one", "two", "three"), says("waiting"), heard, heard],
+        reader: [says("found")],
+      }),
     });
     const { code } = await place.flow(["run", "w.yaml"]);
     expect([code, changes(place).filter((it) => it.endsWith("completed")).length]).toEqual([0, 3]);
@@ -142,14 +161,19 @@ describe("a member", () => {
       }),
     });
     const { code, stdout } = await place.flow(["run", "w.yaml"]);
-    expect([code, stdout]).toEqual([0, expect.stringContaining("[Report of scout on task 1, one: completed]\n  nobody there") as string]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining("[Report of scout on task 1, one: completed]\n  nobody there") as string,
+    ]);
     const [member] = of(place.events(), "agent.started").filter(({ parent }) => parent !== null);
     expect(member?.tools).toEqual(["Grep", "Read", "SendMessage", "TaskGet", "TaskList", "TaskUpdate", "TeamStatus"]);
   });
 
   it("may lead a team of its own", async () => {
     const place = placeWith({
-      "w.yaml": flow({}).replace("  reader:", "  chief: { instructions: You lead two., team: { members: [reader] } }\n  reader:").replace("[reader,", "[chief,"),
+      "w.yaml": flow({})
+        .replace("  reader:", "  chief: { instructions: You lead two., team: { members: [reader] } }\n  reader:")
+        .replace("[reader,", "[chief,"),
       "s.yaml": replies({
         lead: [begin("all"), says("waiting"), heard],
         chief: [begin("half"), says("waiting for the half"), says("both: ${{ message }}")],
@@ -160,7 +184,10 @@ describe("a member", () => {
     expect(code).toBe(0);
     expect(stdout).toContain("[Report of chief on task 1, all: completed]");
     expect(stdout).toContain("[Report of reader on task 1, half: completed]\n  half of it");
-    expect(of(place.events(), "team.finished").map(({ agent, end }) => `${agent} ${end}`)).toEqual(["a@1.1 done", "a@1 done"]);
+    expect(of(place.events(), "team.finished").map(({ agent, end }) => `${agent} ${end}`)).toEqual([
+      "a@1.1 done",
+      "a@1 done",
+    ]);
     expect(ends(place.events())).toEqual(["a@1.1.1 reader done", "a@1.1 chief done", "a@1 lead done"]);
   });
 });
@@ -168,7 +195,10 @@ describe("a member", () => {
 describe("a team", () => {
   it("of a step replaces that of its agent, and may have the same agent as a member", async () => {
     const place = placeWith({
-      "w.yaml": flow({ lead: ", description: Leads.", step: ", team: { members: [{ agent: reader, name: other }, { agent: plain, name: twin }], parallel: 1 }" })
+      "w.yaml": flow({
+        lead: ", description: Leads.",
+        step: ", team: { members: [{ agent: reader, name: other }, { agent: plain, name: twin }], parallel: 1 }",
+      })
         .replace("  reader:", "  plain: { instructions: You are plain., prompt: Go. }\n  reader:")
         .replace("outputs:", "  b: { needs: a, agent: plain, team: { members: [plain] } }\noutputs:"),
       "s.yaml": replies({
@@ -179,9 +209,13 @@ describe("a team", () => {
     });
     const { code } = await place.flow(["run", "w.yaml"]);
     expect(code).toBe(0);
-    const members = of(place.events(), "team.member.added").map(({ step, member }) => `${step} ${member.name} ${member.agent}`);
+    const members = of(place.events(), "team.member.added").map(
+      ({ step, member }) => `${step} ${member.name} ${member.agent}`,
+    );
     expect(members).toEqual(["a other reader", "a twin plain", "b plain plain"]);
-    const runs = of(place.events(), "agent.started").flatMap(({ agent, spawned }) => (spawned ? [`${agent} ${spawned.name ?? ""}`] : []));
+    const runs = of(place.events(), "agent.started").flatMap(({ agent, spawned }) =>
+      spawned ? [`${agent} ${spawned.name ?? ""}`] : [],
+    );
     expect(runs).toEqual(["a@1.1 other", "b@1.1 plain"]);
   });
 
@@ -190,7 +224,11 @@ describe("a team", () => {
     const place = placeWith({
       "w.yaml": flow({ lead: `, ${output}` }).replace("steps.a.outputs.text", "steps.a.outputs.count"),
       "s.yaml": replies({
-        lead: [begin("one", "two"), says("waiting"), "{ calls: [{ name: finish, args: { count: \"${{ length(split(message, 'completed]')) }}\" } }] }"],
+        lead: [
+          begin("one", "two"),
+          says("waiting"),
+          "{ calls: [{ name: finish, args: { count: \"${{ length(split(message, 'completed]')) }}\" } }] }",
+        ],
         reader: ["{ text: found, delay: 150ms }"],
       }),
     });
@@ -210,7 +248,12 @@ describe("a team", () => {
     const events = place.events();
     for (const step of ["a", "b"]) {
       const own = of(events, "team.task.updated").filter((event) => event.step === step);
-      expect(own.filter(({ change }) => change.status === "completed").map(({ task }) => task).sort()).toEqual(["1", "2"]);
+      expect(
+        own
+          .filter(({ change }) => change.status === "completed")
+          .map(({ task }) => task)
+          .sort(),
+      ).toEqual(["1", "2"]);
     }
     const order = events.flatMap(({ type }) => (type === "team.started" || type === "team.finished" ? [type] : []));
     expect(order).toEqual(["team.started", "team.started", "team.finished", "team.finished"]);
@@ -221,7 +264,10 @@ describe("a team", () => {
       "w.yaml": flow({ flow: "permissions: { Bash: allow, Write: allow }" }),
       "s.yaml": replies({
         lead: [begin("one", "two", "three"), says("waiting"), heard, heard],
-        reader: ["{ calls: [{ name: Bash, args: { command: 'echo x >>log.txt; sleep ${{ turn == 1 && 1 || 0 }}' } }] }", says("found")],
+        reader: [
+          "{ calls: [{ name: Bash, args: { command: 'echo x >>log.txt; sleep ${{ turn == 1 && 1 || 0 }}' } }] }",
+          says("found"),
+        ],
       }),
     });
     const running = place.start(["run", "w.yaml"]);
@@ -243,11 +289,143 @@ describe("a team", () => {
   it("is replayed with the same answers, where reports come in one at a time", async () => {
     const place = placeWith({
       "w.yaml": flow({ team: ", parallel: 1" }),
-      "s.yaml": replies({ lead: [begin("one", "two"), says("waiting"), heard, heard], reader: [says("found ${{ prompt }}")] }),
+      "s.yaml": replies({
+        lead: [begin("one", "two"), says("waiting"), heard, heard],
+        reader: [says("found ${{ prompt }}")],
+      }),
     });
     const first = await place.flow(["run", "w.yaml"]);
     expect(first.code).toBe(0);
     const again = await place.flow(["run", "w.yaml", "--replay", "latest"]);
     expect([again.code, again.stdout], again.stderr).toEqual([0, first.stdout]);
+  });
+
+  it("is replayed with reports in the turns that read them", async () => {
+    const place = placeWith({
+      "w.yaml": flow({ reader: ", tools: [Read]" }),
+      "s.yaml": replies({
+        lead: [begin("one", "two", "three"), says("waiting"), heard, heard, heard],
+        reader: [
+          "{ calls: [{ name: Read, args: { file_path: w.yaml } }], delay: 60ms }",
+          "{ calls: [{ name: Read, args: { file_path: s.yaml } }], when: \"contains(prompt, 'do two')\", delay: 1000ms }",
+          says("found"),
+        ],
+      }),
+    });
+    const first = await place.flow(["run", "w.yaml"]);
+    expect([first.code, of(place.events(), "team.woken").length]).toEqual([0, 2]);
+    const again = await place.flow(["run", "w.yaml", "--replay", "latest"]);
+    expect([again.code, again.stdout], again.stderr).toEqual([0, first.stdout]);
+  });
+
+  it("goes on after a failure of its lead's model", async () => {
+    const place = placeWith({
+      "w.yaml": flow({ reader: ", tools: []" }),
+      "s.yaml": replies({
+        lead: [begin("one", "two"), says("waiting"), "{ error: 401 }", heard, heard],
+        reader: [
+          "{ text: one is found, when: \"contains(prompt, 'do one')\", delay: 50ms }",
+          "{ text: two is found, delay: 1500ms }",
+        ],
+      }),
+    });
+    const first = await place.flow(["run", "w.yaml"]);
+    expect(first.code, first.stderr).toBe(3);
+    expect(changes(place)).toEqual(["1 in_progress", "2 in_progress", "1 completed"]);
+    place.write("s.yaml", place.read("s.yaml").replace("{ error: 401 }", heard));
+    const { code, stdout, stderr } = await place.flow(["resume", "latest"]);
+    expect([code, stdout], stderr).toEqual([
+      0,
+      expect.stringContaining("on task 2, two: completed]\n  two is found") as string,
+    ]);
+    expect(changes(place).filter((it) => it.startsWith("1"))).toEqual(["1 in_progress", "1 completed"]);
+  });
+
+  it("keeps messages that are too long for a line of the log", async () => {
+    const place = placeWith({
+      "w.yaml": flow({}),
+      "s.yaml": replies({
+        lead: [begin("one"), says("waiting"), heard, heard],
+        reader: [
+          `{ calls: [{ name: SendMessage, args: { to: lead, content: "${"word ".repeat(20_000)}end" } }] }`,
+          says("said it"),
+        ],
+      }),
+    });
+    const { code, stdout } = await place.flow(["run", "w.yaml"]);
+    expect([code, stdout.includes("word word end")]).toEqual([0, true]);
+    const [message] = of(place.events(), "team.message");
+    expect(message?.message).toEqual({
+      blob: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+      size: expect.any(Number) as number,
+    });
+    expect((await place.flow(["show", "latest"])).stdout).toContain("team crew: 1 of 1 task completed");
+  });
+});
+
+describe("a team is seen", () => {
+  const place = new Place({
+    "w.yaml": flow({}),
+    "s.yaml": replies({
+      lead: [
+        `{ calls: [${create}, ${add("one")}, ${add("two", ', dependsOn: ["1"]')}] }`,
+        says("waiting"),
+        heard,
+        heard,
+      ],
+      reader: [
+        '{ calls: [{ name: TaskUpdate, args: { taskId: "1", status: failed, report: "no way\\u001b[31m through" } }] }',
+      ],
+    }),
+  });
+  afterAll(() => place.remove());
+
+  it("while it works, a line for each thing that happens to a task", async () => {
+    const { code, stderr } = await place.flow(["run", "w.yaml"]);
+    expect(code, stderr).toBe(0);
+    const lines = stderr.split("\n").map((line) => line.slice(8));
+    for (const line of [
+      "a          team crew: 2 at a time",
+      "a          task 1 added: one",
+      "a          task 1 in_progress reader",
+    ])
+      expect(lines).toContain(line);
+    expect(stderr).toContain("task 1 failed: no way");
+    expect(stderr).toContain(
+      "team ended (deadlock): nothing can go on: task 2 (two): it depends on task 1, which is failed",
+    );
+  });
+
+  it.each([["show"], ["why"]])("by flow %s: its members, its tasks and why it ended", async (command) => {
+    const { stdout } = await place.flow(command === "why" ? ["why", "latest", "a"] : ["show", "latest"]);
+    const text = stdout.replaceAll(/\s+/g, " ");
+    expect(text).toContain("team crew: 0 of 2 tasks completed");
+    expect(text).toContain("ended (deadlock): nothing can go on: task 2 (two): it depends on task 1, which is failed");
+    expect(text).toContain("members: reader idle, second (reader) idle");
+    expect(text).toContain("task 1 one: failed, reader: no way");
+    expect(text).toContain("task 2 two: pending, after 1: it depends on task 1, which is failed");
+    expect(stdout).not.toContain("\u001b");
+  });
+
+  it("by flow show --json, with everything there is of it", async () => {
+    const { stdout } = await place.flow(["show", "latest", "--json"]);
+    const { steps } = JSON.parse(stdout) as { steps: { agents: { agent: string; team?: object }[] }[] };
+    const [lead, member] = steps[0]?.agents ?? [];
+    expect(lead?.team).toMatchObject({
+      name: "crew",
+      parallel: 2,
+      members: [{ name: "reader", agent: "reader", state: "idle", agentRun: "a@1.1" }, { name: "second" }],
+      tasks: [
+        { id: "1", status: "failed", owner: "reader" },
+        { id: "2", status: "pending", dependsOn: ["1"] },
+      ],
+      end: { end: "deadlock" },
+    });
+    expect([member?.agent, member?.team]).toEqual(["a@1.1", undefined]);
+  });
+
+  it("before it runs, in the graph and by --dry-run", async () => {
+    expect((await place.flow(["graph", "w.yaml"])).stdout).toContain("lead (leads reader, second)");
+    expect((await place.flow(["run", "w.yaml", "--dry-run"])).stdout).toContain("leads reader second");
   });
 });

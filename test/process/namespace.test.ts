@@ -58,6 +58,17 @@ describe.skipIf(!hasNamespaces)("a command in a pid namespace", () => {
       });
   });
 
+  it("that is cancelled before it has begun is given no time to tidy up, for nobody hears that it should", async () => {
+    const sleep = uniqueSleep();
+    for (let wait = 0; wait < 24; wait++) {
+      const start = performance.now();
+      const signal = AbortSignal.timeout(wait);
+      await run(["sleep", sleep], { signal, grace: 5_000 });
+      expect(performance.now() - start, `cancelled after ${wait} ms`).toBeLessThan(2_500);
+    }
+    expect(await leftAfter(sleep, 2_000)).toBe(0);
+  });
+
   it("that cannot start says why in the same words as without", async () => {
     const plain = join(folder, "plain");
     writeFileSync(plain, "echo");

@@ -32,9 +32,14 @@ function checkTeam({ team, members }: Question, source: CheckSource): void {
   for (const { name, terms, agent } of team.members) {
     const first = seen.get(name.text.toLowerCase());
     if (taken.has(name.text))
-      report("FLOW6004", name.at, `a member cannot be called \`${name.text}\`: in a team that stands for something else`, {
-        suggestion: `give it another: \`{ agent: ${agent.text}, name: … }\``,
-      });
+      report(
+        "FLOW6004",
+        name.at,
+        `a member cannot be called \`${name.text}\`: in a team that stands for something else`,
+        {
+          suggestion: `give it another: \`{ agent: ${agent.text}, name: … }\``,
+        },
+      );
     if (first)
       report("FLOW6004", name.at, `two members are called \`${name.text}\``, {
         related: [{ message: "the first is here", at: first }],
@@ -50,9 +55,14 @@ function checkTeam({ team, members }: Question, source: CheckSource): void {
   for (const { shape, member } of members) {
     checkMember(shape, member.agent, source);
     if (member.terms.plan && shape.team)
-      report("FLOW2008", member.name.at, `\`${member.name.text}\` leads a team of its own, and sends no plan to this one's lead`, {
-        suggestion: "remove `plan: required` here, and let its own members send theirs",
-      });
+      report(
+        "FLOW2008",
+        member.name.at,
+        `\`${member.name.text}\` leads a team of its own, and sends no plan to this one's lead`,
+        {
+          suggestion: "remove `plan: required` here, and let its own members send theirs",
+        },
+      );
   }
 }
 
