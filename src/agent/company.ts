@@ -48,7 +48,7 @@ export function companyOf(shared: Shared, assignment: Assignment, about: Prepare
   if (plan === undefined)
     return { children, team: undefined, tools: [...children.tools, ...(membership?.tools ?? [])] };
   const { workspace } = attempt;
-  const around = { house: shared.house, ids, lead: agent.name, workspace, signal: below, tell, recorded, children };
+  const around = { house: shared.house, ids, agent, workspace, signal: below, tell, recorded, children };
   const team: Team = new Team({ ...around, plan, toolsOf: (member) => memberTools(team, member) });
   children.lead(team);
   return { children, team, tools: [...children.tools, ...leadTools(team), ...(membership?.tools ?? [])] };

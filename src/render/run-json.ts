@@ -2,6 +2,7 @@ import type { Json } from "../model/json.ts";
 import { runLimits, stepLimits } from "./budget.ts";
 import { isOver, runState, type RunView, stateOf } from "./run-state.ts";
 import { type AgentNode, childrenOf, familyUsage, type StepNode, totalUsage } from "./run-tree.ts";
+import { teamView } from "./team.ts";
 import type { Explanation } from "./why.ts";
 
 /** The tree of a run as data: what {@link runText} draws, with nothing left out. Durations are milliseconds. */
@@ -93,7 +94,7 @@ function agentJson(view: RunView, agents: readonly AgentNode[], node: AgentNode)
     started: stamp(started),
     duration,
     ended: duration === undefined ? undefined : stamp(started + duration),
-    team: team && { ...team, members: [...team.members.values()], tasks: [...team.tasks.values()] },
+    team: team && teamView(team),
   };
 }
 

@@ -2,7 +2,7 @@ import { budgetText, runLimits, stepLimits } from "./budget.ts";
 import { cut, displayWidth, pad, wrap } from "./display.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { placeOf } from "./place.ts";
-import { teamRemarks } from "./team.ts";
+import { teamRemarks, teamView } from "./team.ts";
 import { approvalText, failureText, skipText } from "./progress.ts";
 import {
   type AgentNode,
@@ -212,10 +212,16 @@ function agentRow(
   const all = familyUsage(agents, agent);
   if (tokensOf(all) > tokensOf(usage))
     remarks.push(`with its sub-agents ${count(tokensOf(all))} tok, ${all.cost === null ? "unknown" : money(all.cost)}`);
-  if (agent.team) remarks.push(...teamRemarks(agent.team));
-  if (spawned) remarks.unshift(`${agent.agent} ${spawned.title}${spawned.background ? " (in the background)" : ""}`);
+  if (agent.team) remarks.push(...teamRemarks(teamView(agent.team)));
+  if (spawned) remarks.unshift(`${agent.agent} ${spawnedText(spawned)}`);
   const label = spawned?.name === undefined ? name : `${name} ${spawned.name}`;
   return { depth, label: `agent ${label}`, word: agentWord(view, outcome), what, took, usage, remarks };
+}
+
+function spawnedText({ call, title, background }: NonNullable<AgentNode["spawned"]>): string {
+  const [, task] = /^task:(\d+)$/.exec(call) ?? [];
+  if (task !== undefined) return `task ${task} of the team: ${title}`;
+  return `${title}${background ? " (in the background)" : ""}`;
 }
 
 function agentWord(view: View, outcome: AgentNode["outcome"]): Word {

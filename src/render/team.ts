@@ -44,17 +44,26 @@ const longestReport = 120;
 /** Of a longer list those that are completed are counted and not shown. */
 const shownWhole = 20;
 
+/** A team as data. */
+export interface TeamView extends Omit<TeamState, "members" | "tasks"> {
+  readonly members: readonly TeamMember[];
+  readonly tasks: readonly TeamTask[];
+}
+
+export function teamView(team: TeamState): TeamView {
+  return { ...team, members: [...team.members.values()], tasks: [...team.tasks.values()] };
+}
+
 /** A team in lines: how far it has come and why it ended, its members, its tasks. */
-export function teamRemarks(team: TeamState): string[] {
-  const { name, members, tasks, end, wakes } = team;
-  const all = [...tasks.values()];
+export function teamRemarks({ name, members, tasks: all, end, wakes }: TeamView): string[] {
+  const tasks = new Map(all.map((task) => [task.id, task]));
   const done = all.filter(({ status }) => status === "completed").length;
   const woken = wakes === 0 ? "" : `, its lead woken ${wakes === 1 ? "once" : `${wakes} times`}`;
   const why = end === undefined ? "" : `; ended (${end.end}): ${cut(oneLine(end.reason), longestReason)}`;
   const shown = all.length > shownWhole ? all.filter(({ status }) => status !== "completed") : all;
   return [
     `team ${oneLine(name)}: ${done} of ${all.length} ${all.length === 1 ? "task" : "tasks"} completed${woken}${why}`,
-    `members: ${[...members.values()].map(memberText).join(", ")}`,
+    `members: ${members.map(memberText).join(", ")}`,
     ...shown.map((task) => taskText(task, tasks)),
   ];
 }

@@ -15,6 +15,7 @@ import {
   type StepNode,
   type Undone,
 } from "./run-tree.ts";
+import { type TeamView, teamView } from "./team.ts";
 
 /** Everything the log and the plan know about why a step went as it did. Absent: nothing of the kind happened. */
 export interface Explanation {
@@ -35,10 +36,9 @@ export interface Explanation {
   /** The step behind a skip that goes back over other skipped ones, or behind the failure of what contains it. */
   readonly cause: { readonly step: string; readonly error: Failure | undefined } | undefined;
   readonly attempts: readonly AttemptNode[];
-  readonly agents: readonly Pick<
-    AgentNode,
-    "agent" | "parent" | "name" | "model" | "outcome" | "reason" | "turns" | "team"
-  >[];
+  readonly agents: readonly (Pick<AgentNode, "agent" | "parent" | "name" | "model" | "outcome" | "reason" | "turns"> & {
+    readonly team: TeamView | undefined;
+  })[];
   readonly error: Failure | undefined;
   readonly wrote: readonly string[];
   /** The run went on although it failed. */
@@ -111,7 +111,7 @@ export function explain(view: RunView, path: string): Explanation | undefined {
       outcome,
       reason,
       turns,
-      team,
+      team: team && teamView(team),
     })),
     asked: node?.asked,
     answer: node?.answer,

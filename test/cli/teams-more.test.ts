@@ -424,6 +424,15 @@ describe("a team is seen", () => {
     expect([member?.agent, member?.team]).toEqual(["a@1.1", undefined]);
   });
 
+  it("by flow why --json, as data", async () => {
+    const { stdout } = await place.flow(["why", "latest", "a", "--json"]);
+    const { agents } = JSON.parse(stdout) as { agents: object[] };
+    expect(agents[0]).toMatchObject({
+      name: "lead",
+      team: { tasks: [{ id: "1" }, { id: "2" }], end: { end: "deadlock" } },
+    });
+  });
+
   it("before it runs, in the graph and by --dry-run", async () => {
     expect((await place.flow(["graph", "w.yaml"])).stdout).toContain("lead (leads reader, second)");
     expect((await place.flow(["run", "w.yaml", "--dry-run"])).stdout).toContain("leads reader second");

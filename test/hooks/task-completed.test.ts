@@ -38,4 +38,35 @@ steps: { a: { agent: lead } }
       place.remove();
     }
   });
+
+  it("is asked as well when a member ends without a word about its task, and when the lead says it is done", async () => {
+    const place = new Place({
+      "flow.config.yaml": `hooks: { TaskCompleted: [{ hooks: [{ command: "echo not like this >&2; exit 2" }] }] }\n`,
+      "w.yaml": `model: scripted/s.yaml
+agents:
+  lead: { instructions: You lead., prompt: Go., team: { members: [reader] } }
+  reader: { instructions: You read., tools: [Read] }
+steps: { a: { agent: lead } }
+`,
+      "s.yaml": replies({
+        lead: [
+          `{ calls: [{ name: TeamCreate, args: { name: crew } }, { name: TaskCreate, args: { subject: one, description: do } }] }`,
+          "{ text: waiting }",
+          `{ calls: [{ name: TaskUpdate, args: { taskId: "1", status: completed } }] }`,
+          "{ text: heard }",
+        ],
+        reader: ["{ text: I think that is it }"],
+      }),
+    });
+    try {
+      await place.flow(["run", "w.yaml"]);
+      const events = place.events();
+      const ends = of(events, "team.task.updated").map(({ change }) => change.status);
+      expect(ends).toEqual(["in_progress", "failed"]);
+      const told = of(events, "tool.finished").find(({ name }) => name === "TaskUpdate");
+      expect(told).toMatchObject({ status: "error", text: "not like this" });
+    } finally {
+      place.remove();
+    }
+  });
 });

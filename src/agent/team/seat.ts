@@ -44,8 +44,8 @@ export interface Work {
   readonly team: TeamState;
   /** Its agent run has begun. */
   readonly onStart: (run: string, folder: string | undefined) => void;
-  /** Whether the team is still there to take over what was done. */
-  readonly isWanted: () => boolean;
+  /** Why what is said to be done is not taken over: the team has ended, a hook said no. */
+  readonly refusal: () => Promise<string | undefined>;
 }
 
 /** What a run of a member has come to. */
@@ -148,8 +148,11 @@ export class Seat {
     const why = opened.ok ? "there may not be more sub-agents in this run" : opened.error;
     const text = orphan ? await orphan.end : why;
     const child = isOver ? before : orphan && this.#source.children.last(orphan.child.call);
-    const claim = this.#claim ?? claimOf(child?.end, text);
-    const isGood = claim.status === "completed" && child?.end?.outcome === "done" && work.isWanted();
+    const claimed = this.#claim ?? claimOf(child?.end, text);
+    const refusal = claimed.status === "completed" ? await work.refusal() : undefined;
+    const claim: Claim =
+      refusal === undefined ? claimed : { status: "failed", report: `${claimed.report}\n\n${refusal}` };
+    const isGood = claim.status === "completed" && child?.end?.outcome === "done";
     const { problem, note }: Brought = (await isolated?.close({ apply: isGood })) ?? {};
     const status = problem === undefined ? claim.status : "failed";
     const report = [claim.report, problem ?? note ?? ""].filter((it) => it !== "").join("\n\n");

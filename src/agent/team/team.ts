@@ -1,5 +1,5 @@
 import type { AgentRunIds } from "../../model/event.ts";
-import type { Member, Team as TeamPlan } from "../../model/plan.ts";
+import type { Agent, Member, Team as TeamPlan } from "../../model/plan.ts";
 import type { Tool } from "../../model/ports.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import {
@@ -27,7 +27,7 @@ export interface TeamSource {
   readonly house: Pick<AgentHouse, "agents" | "clock" | "hooks" | "isolate" | "workspace">;
   /** The lead's. */
   readonly ids: AgentRunIds;
-  readonly lead: string;
+  readonly agent: Agent;
   /** The folder the lead works in, where that is not the workspace. */
   readonly workspace: string | undefined;
   readonly children: Children;
@@ -120,7 +120,7 @@ export class Team {
     const problem = misfit(id, { ...task, ...change, owner: change.owner ?? undefined }, this.#open());
     if (problem !== undefined) return err(problem);
     if (change.status === "completed") {
-      const no = await this.#completes(task, this.#source.lead, this.#source.ids.agent);
+      const no = await this.#completes(task, "lead", this.#source.ids.agent);
       if (no !== undefined) return err(no);
     }
     const freed = change.status === "pending" && change.owner === undefined ? { owner: null } : {};
@@ -228,13 +228,14 @@ export class Team {
 
   #seat(): void {
     this.#seats.clear();
-    const { plan, house, toolsOf, ...around } = this.#source;
+    const { plan, house, toolsOf, agent: lead, ...around } = this.#source;
     for (const terms of plan.members) {
       const { name } = terms;
       const agent = house.agents[terms.key];
       if (agent === undefined) continue;
       const seat: Seat = new Seat({
         ...around,
+        lead: lead.name,
         terms,
         agent,
         isolate: house.isolate,
@@ -251,8 +252,8 @@ export class Team {
   /** Hooks may refuse that a task is completed. */
   async #completes(task: TeamTask, member: string, agentRun: string): Promise<string | undefined> {
     const { house, ids, signal } = this.#source;
-    const agent = this.#seats.get(member)?.agent;
-    const hooks = agent && house.hooks?.(agent, { step: ids.step, agent: agentRun, workspace: house.workspace });
+    const agent = this.#seats.get(member)?.agent ?? this.#source.agent;
+    const hooks = house.hooks?.(agent, { step: ids.step, agent: agentRun, workspace: house.workspace });
     const fields = {
       task_id: task.id,
       task_subject: task.subject,
@@ -292,8 +293,11 @@ export class Team {
     this.#update(name, { state: "working", ...(task && { task: task.id }), ...(!before && { approved: false }) });
     const onStart = (agentRun: string, worktree: string | undefined): void =>
       this.#update(name, { agentRun, ...(worktree !== undefined && { worktree }) });
-    const isWanted = (): boolean => !this.#isOver;
-    seat.begin({ task, before, team: this.#open(), onStart, isWanted }, (done) => this.#take(seat, task, done));
+    const refusal = async (): Promise<string | undefined> => {
+      if (this.#isOver) return "the team has ended";
+      return task && !seat.hasClaimed ? this.#completes(task, name, seat.agentRun) : undefined;
+    };
+    seat.begin({ task, before, team: this.#open(), onStart, refusal }, (done) => this.#take(seat, task, done));
   }
 
   get #isOver(): boolean {
