@@ -151,23 +151,14 @@ function changedBy(state: TeamState, event: Exclude<TeamEvent, { type: "team.sta
   switch (event.type) {
     case "team.member.added":
       return { ...state, members: withEntry(state.members, event.member.name, { ...event.member, state: "idle" }) };
-    case "team.member.updated": {
-      const member = state.members.get(event.member);
-      return member
-        ? { ...state, members: withEntry(state.members, event.member, changed(member, event.change)) }
-        : state;
-    }
-    case "team.member.removed": {
-      const members = new Map(state.members);
-      members.delete(event.member);
-      return { ...state, members };
-    }
+    case "team.member.updated":
+      return { ...state, members: patched(state.members, event.member, event.change) };
+    case "team.member.removed":
+      return { ...state, members: patched(state.members, event.member, { state: "stopped" }) };
     case "team.task.added":
       return { ...state, tasks: withEntry(state.tasks, event.task.id, event.task) };
-    case "team.task.updated": {
-      const task = state.tasks.get(event.task);
-      return task ? { ...state, tasks: withEntry(state.tasks, event.task, changed(task, event.change)) } : state;
-    }
+    case "team.task.updated":
+      return { ...state, tasks: patched(state.tasks, event.task, event.change) };
     case "team.message":
       return { ...state, messages: [...state.messages, event.message] };
     case "team.woken":
@@ -179,9 +170,12 @@ function withEntry<T>(map: ReadonlyMap<string, T>, key: string, value: T): Reado
   return new Map(map).set(key, value);
 }
 
-function changed<T extends object>(value: T, change: object): T {
+/** An entry with what has changed of it; null takes away. */
+function patched<T extends object>(map: ReadonlyMap<string, T>, key: string, change: object): ReadonlyMap<string, T> {
+  const value = map.get(key);
+  if (value === undefined) return map;
   const entries = Object.entries({ ...value, ...change }).filter(([, it]) => it !== null);
-  return Object.fromEntries(entries) as T;
+  return withEntry(map, key, Object.fromEntries(entries) as T);
 }
 
 /** What keeps a task from being taken up, in one sentence; undefined when it may be. */

@@ -16,7 +16,7 @@ export function teamText(event: TeamEvent, verbose: number): string[] {
       return [`member ${event.member} ${state}${typeof task === "string" ? ` task=${task}` : ""}`];
     }
     case "team.member.removed":
-      return [`member ${event.member} removed: ${oneLine(event.reason)}`];
+      return [`member ${event.member} has stopped: ${oneLine(event.reason)}`];
     case "team.task.added":
       return [`task ${event.task.id} added: ${oneLine(event.task.subject)}`];
     case "team.task.updated": {

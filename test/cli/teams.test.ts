@@ -209,8 +209,7 @@ ${add("one")}
     - text: "done by somebody"
 `);
     const { log, text } = await run(place);
-    const states = ofType(log, "team.member.updated").filter(({ member }) => member === "reader");
-    expect(states.at(-1)?.change.state).toBe("stopped");
+    expect(ofType(log, "team.member.removed").map(({ member }) => member)).toEqual(["reader"]);
     expect(text).toContain("[reader has stopped; task 1, one, is open again]\n\n[Report of second on task 1, one: completed]");
   });
 

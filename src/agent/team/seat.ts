@@ -64,6 +64,7 @@ export class Seat {
   #stop: AbortController | undefined;
   #running: Promise<unknown> | undefined;
   #run = "";
+  #folder: string | undefined;
   /** It counts when the run has ended, and the work is where others find it. */
   #claim: Claim | undefined;
   /** It was asked to stop, and has not said no. */
@@ -97,6 +98,11 @@ export class Seat {
   /** Its agent run, of now or the last. */
   get agentRun(): string {
     return this.#run;
+  }
+
+  /** The folder it works in, where that is its own. */
+  get folder(): string | undefined {
+    return this.#folder;
   }
 
   /** Its plan is with the lead. */
@@ -138,6 +144,7 @@ export class Seat {
     const { before } = work;
     const opened = await this.#isolate(work, signal);
     const isolated = opened.ok ? opened.value : undefined;
+    this.#folder = isolated?.folder;
     // It had come to its end, and only what follows from that is missing.
     const isOver = before?.end !== undefined;
     const orphan = opened.ok && !isOver ? this.#spawn(work, signal, isolated?.folder) : undefined;

@@ -122,6 +122,9 @@ export class Team {
     if (change.status === "completed") {
       const no = await this.#completes(task, "lead", this.#source.ids.agent);
       if (no !== undefined) return err(no);
+      // Hooks take their time, and a member may have taken it up meanwhile.
+      if (this.state?.tasks.get(id)?.status !== task.status)
+        return err(`Task ${id} has changed meanwhile; look at it with TaskGet.`);
     }
     const freed = change.status === "pending" && change.owner === undefined ? { owner: null } : {};
     this.#tell({ type: "team.task.updated", task: id, by: "lead", change: { ...freed, ...change } });
@@ -138,6 +141,7 @@ export class Team {
     if (claim.status === "completed") {
       const no = await this.#completes(task, member, seat.agentRun);
       if (no !== undefined) return err(no);
+      if (this.state === undefined) return err("There is no team.");
     }
     seat.claim(claim);
     return ok(`Noted. Your work on task ${id} ends with this turn.`);
@@ -217,6 +221,10 @@ export class Team {
     this.#tell({ type: "team.member.updated", member, change });
   }
 
+  #remove(member: string): void {
+    this.#tell({ type: "team.member.removed", member, reason: "it was asked to stop" });
+  }
+
   #open(): TeamState {
     if (this.#state === undefined) throw new Error("there is no team");
     return this.#state;
@@ -252,8 +260,11 @@ export class Team {
   /** Hooks may refuse that a task is completed. */
   async #completes(task: TeamTask, member: string, agentRun: string): Promise<string | undefined> {
     const { house, ids, signal } = this.#source;
-    const agent = this.#seats.get(member)?.agent ?? this.#source.agent;
-    const hooks = house.hooks?.(agent, { step: ids.step, agent: agentRun, workspace: house.workspace });
+    const seat = this.#seats.get(member);
+    const { agent } = seat ?? this.#source;
+    // Where the work is: it may not be where the others see it yet.
+    const workspace = seat?.folder ?? this.#source.workspace ?? house.workspace;
+    const hooks = house.hooks?.(agent, { step: ids.step, agent: agentRun, workspace });
     const fields = {
       task_id: task.id,
       task_subject: task.subject,
@@ -314,7 +325,8 @@ export class Team {
       const change: TaskChange = hasLeft ? { status: "pending", owner: null } : { status, report };
       this.#tell({ type: "team.task.updated", task: current.id, by: seat.hasClaimed ? name : "team", change });
     }
-    this.#update(name, { state: seat.leaves ? "stopped" : "idle", task: null, worktree: null });
+    this.#update(name, { state: "idle", task: null, worktree: null });
+    if (seat.leaves) this.#remove(name);
     const from = child?.id ?? `task:${task?.id ?? name}`;
     if (hasLeft) {
       const what = task ? `; task ${task.id}, ${task.subject}, is open again` : "";
@@ -342,7 +354,7 @@ export class Team {
     const [sender, receiver] = [this.#seats.get(from), this.#seats.get(to)];
     if (kind === "shutdown_request" && receiver) {
       receiver.leaves = true;
-      if (!receiver.isWorking && !before) this.#update(to, { state: "stopped" });
+      if (!receiver.isWorking && !before) this.#remove(to);
     }
     if (kind === "shutdown_response" && sender && approve === false) sender.leaves = false;
     if (kind === "plan_request" && sender) sender.mail.expect(planAnswer);
