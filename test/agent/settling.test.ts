@@ -269,7 +269,10 @@ describe("an answer behind failing tools", () => {
 describe("what is said to an agent from outside", () => {
   it("enters at the border of a turn", async () => {
     const mail = new Mail();
-    const read = { ...tool("Read"), run: () => (mail.put({ from: "b", text: "by the way" }), Promise.resolve(ok({ blocks: [] }))) };
+    const read = {
+      ...tool("Read"),
+      run: () => (mail.put({ from: "b", text: "by the way" }), Promise.resolve(ok({ blocks: [] }))),
+    };
     const ran = await running("- calls: [{ name: Read, args: { text: a } }]\n- text: 'heard: ${{ message }}'", {
       tools: [read],
       mail,

@@ -10,7 +10,9 @@ it("lets a project's own agent `compact` write the summaries, by its own model",
   expect(code).toBe(0);
   const summaries = place
     .events()
-    .flatMap((line) => (line.type === "context.compressed" && line.how === "summarised" ? [JSON.stringify(line.message)] : []));
+    .flatMap((line) =>
+      line.type === "context.compressed" && line.how === "summarised" ? [JSON.stringify(line.message)] : [],
+    );
   expect(summaries.length).toBeGreaterThan(0);
   for (const summary of summaries) expect(summary).toContain("mine alone");
   place.remove();

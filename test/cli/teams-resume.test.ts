@@ -39,7 +39,9 @@ outputs: { text: "\${{ steps.a.outputs.text }}" }
 
 /** Replies of models, by the task they were for. */
 function replies(log: readonly LogLine[]): ReadonlyMap<string, number> {
-  const tasks = new Map(log.flatMap((line) => (line.type === "agent.started" ? [[line.agent, line.spawned?.call ?? "lead"] as const] : [])));
+  const tasks = new Map(
+    log.flatMap((line) => (line.type === "agent.started" ? [[line.agent, line.spawned?.call ?? "lead"] as const] : [])),
+  );
   const counts = new Map<string, number>();
   for (const line of log) {
     if (line.type !== "message" || line.usage === undefined) continue;
@@ -61,10 +63,15 @@ describe("a team that is killed", () => {
     expect(stderr + stdout).not.toContain("internal");
     expect(code).toBe(0);
     const log = place.events();
-    const done = log.flatMap((line) => (line.type === "team.task.updated" && line.change.status === "completed" ? [line.task] : []));
+    const done = log.flatMap((line) =>
+      line.type === "team.task.updated" && line.change.status === "completed" ? [line.task] : [],
+    );
     expect(done.toSorted()).toEqual(["1", "2", "3", "4"]);
-    const told = JSON.stringify(log.filter((line) => line.type === "message" && line.from !== undefined && line.parent === null));
-    for (const task of ["one", "two", "three", "four"]) expect(told.split(`on task`).filter((it) => it.includes(`, ${task}: completed`))).toHaveLength(1);
+    const told = JSON.stringify(
+      log.filter((line) => line.type === "message" && line.from !== undefined && line.parent === null),
+    );
+    for (const task of ["one", "two", "three", "four"])
+      expect(told.split(`on task`).filter((it) => it.includes(`, ${task}: completed`))).toHaveLength(1);
     // A turn that was cut off may be asked for a second time, and nothing else.
     for (const [task, count] of replies(log)) if (task !== "lead") expect([task, count]).toEqual([task, 2]);
     place.remove();

@@ -73,18 +73,26 @@ describe("members in worktrees of their own", () => {
     expect(code).toBe(0);
     expect(place.read("shared.txt")).toBe("Your task is 1:\n");
     const log = place.events();
-    const ends = ofType(log, "team.task.updated").flatMap(({ task, change }) => (change.report === undefined ? [] : [`${task} ${change.status ?? ""}`]));
+    const ends = ofType(log, "team.task.updated").flatMap(({ task, change }) =>
+      change.report === undefined ? [] : [`${task} ${change.status ?? ""}`],
+    );
     expect(ends.toSorted()).toEqual(["1 completed", "2 failed"]);
     expect(stdout).toContain("shared.txt");
     expect(stdout).toContain(".patch");
   });
 
   it("are refused in a tree with changes, before anything is asked", async () => {
-    const place = new Repository({ "w.yaml": workflow(two), "s.yaml": `${lead(add("one"))}    - text: done\n`, "a.txt": "a\n" });
+    const place = new Repository({
+      "w.yaml": workflow(two),
+      "s.yaml": `${lead(add("one"))}    - text: done\n`,
+      "a.txt": "a\n",
+    });
     place.write("a.txt", "changed\n");
     const { code, stderr } = await place.flow(["run", "w.yaml"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("the team of agent `lead` has members with `isolation: worktree`, and one file is changed and not committed: a.txt");
+    expect(stderr).toContain(
+      "the team of agent `lead` has members with `isolation: worktree`, and one file is changed and not committed: a.txt",
+    );
     expect(place.runs()).toEqual([]);
   });
 
@@ -111,7 +119,9 @@ describe("members in worktrees of their own", () => {
     expect(code).toBe(0);
     // A command that was cut off is not repeated: it may have happened.
     expect(place.read("log.txt")).toMatch(/^(?:1\n)?(?:again\n)?(?:1\n)?(?:again\n)?$/);
-    const unknown = ofType(place.events(), "message").filter(({ message }) => JSON.stringify(message).includes("unknown: the run was interrupted"));
+    const unknown = ofType(place.events(), "message").filter(({ message }) =>
+      JSON.stringify(message).includes("unknown: the run was interrupted"),
+    );
     const lines = place.read("log.txt").split("\n").length - 1;
     expect(lines).toBeGreaterThanOrEqual(4 - new Set(unknown.map((line) => JSON.stringify(line.message))).size);
     expect(place.traces).toEqual(untouched);

@@ -5,7 +5,14 @@ import type { LogLine } from "../../src/model/event.ts";
 import { Place } from "./flow.ts";
 
 /** A team of `reader` and `second`, whose lead and members say what `script` has them say. */
-function teamOf(script: string, { lead = "", more = "", files = {} }: { readonly lead?: string; readonly more?: string; readonly files?: Readonly<Record<string, string>> } = {}): Place {
+function teamOf(
+  script: string,
+  {
+    lead = "",
+    more = "",
+    files = {},
+  }: { readonly lead?: string; readonly more?: string; readonly files?: Readonly<Record<string, string>> } = {},
+): Place {
   return new Place({
     "w.yaml": `name: t
 model: scripted/s.yaml
@@ -26,9 +33,18 @@ outputs: { text: "\${{ steps.a.outputs.text }}" }
   });
 }
 
-async function run(place: Place, ...flags: readonly string[]): Promise<{ readonly code: number | null; readonly text: string; readonly stderr: string; readonly log: readonly LogLine[] }> {
+async function run(
+  place: Place,
+  ...flags: readonly string[]
+): Promise<{
+  readonly code: number | null;
+  readonly text: string;
+  readonly stderr: string;
+  readonly log: readonly LogLine[];
+}> {
   const { code, stdout, stderr } = await place.flow(["run", "w.yaml", "--json", ...flags]);
-  const text = stdout.trim() === "" ? "" : String((JSON.parse(stdout) as { outputs?: { text?: string } }).outputs?.text ?? "");
+  const text =
+    stdout.trim() === "" ? "" : String((JSON.parse(stdout) as { outputs?: { text?: string } }).outputs?.text ?? "");
   return { code, text, stderr, log: place.events() };
 }
 
@@ -70,7 +86,9 @@ ${add("three", ', dependsOn: ["1", "2"]')}
     expect(text).toContain("Task 1, one:\nfirst\n\nTask 2, two:\nother");
     const changes = ofType(log, "team.task.updated").map(({ task, change }) => `${task} ${change.status ?? ""}`);
     expect(changes.slice(0, 2)).toEqual(["1 in_progress", "2 in_progress"]);
-    expect(changes.indexOf("3 in_progress")).toBeGreaterThan(Math.max(changes.indexOf("1 completed"), changes.indexOf("2 completed")));
+    expect(changes.indexOf("3 in_progress")).toBeGreaterThan(
+      Math.max(changes.indexOf("1 completed"), changes.indexOf("2 completed")),
+    );
     expect(ofType(log, "team.woken")).toHaveLength(1);
     expect(ofType(log, "team.finished")).toMatchObject([{ end: "done" }]);
     const members = ofType(log, "agent.started").filter(({ spawned }) => spawned !== undefined);
@@ -90,7 +108,9 @@ ${add("two", ', dependsOn: ["1"]')}
 `);
     const { code, text, log } = await run(place);
     expect(code).toBe(0);
-    expect(text).toContain("The team has ended: nothing can go on: task 2 (two): it depends on task 1, which is failed");
+    expect(text).toContain(
+      "The team has ended: nothing can go on: task 2 (two): it depends on task 1, which is failed",
+    );
     expect(ofType(log, "team.finished")).toMatchObject([{ end: "deadlock" }]);
   });
 
@@ -111,7 +131,10 @@ ${add("one")}
   });
 
   it("wakes its lead ten times and not more", async () => {
-    const again = Array.from({ length: 12 }, (_, index) => `    - calls:\n${add(`t${index}`)}\n    - text: waiting ${index}\n`).join("");
+    const again = Array.from(
+      { length: 12 },
+      (_, index) => `    - calls:\n${add(`t${index}`)}\n    - text: waiting ${index}\n`,
+    ).join("");
     const place = teamOf(`  lead:\n${begin}\n${again}    - text: "end"\n  reader:\n    - text: done\n`);
     const { code, log } = await run(place);
     expect(code).toBe(0);
@@ -122,18 +145,38 @@ ${add("one")}
   it("refuses what makes no sense, in words a model can read", async () => {
     const calls: readonly [string, string][] = [
       ["{ name: TaskCreate, args: { subject: a, description: b } }", "There is no team. Call TeamCreate first."],
-      ["{ name: TeamCreate, args: { name: crew } }", "The team is there. Members: reader (reader), second (reader); 2 work at the same time."],
+      [
+        "{ name: TeamCreate, args: { name: crew } }",
+        "The team is there. Members: reader (reader), second (reader); 2 work at the same time.",
+      ],
       ["{ name: TeamCreate, args: { name: crew } }", "There is a team already, `crew`. TeamDelete ends it."],
-      ['{ name: TaskCreate, args: { subject: a, description: b, dependsOn: ["9"] } }', "There is no task `9`. There is none yet."],
-      ['{ name: TaskCreate, args: { subject: a, description: b, dependsOn: ["1"] } }', "Task 1 would come to depend on itself."],
-      ["{ name: TaskCreate, args: { subject: a, description: b, owner: nobody } }", "There is no member `nobody`. There are: reader, second."],
+      [
+        '{ name: TaskCreate, args: { subject: a, description: b, dependsOn: ["9"] } }',
+        "There is no task `9`. There is none yet.",
+      ],
+      [
+        '{ name: TaskCreate, args: { subject: a, description: b, dependsOn: ["1"] } }',
+        "Task 1 would come to depend on itself.",
+      ],
+      [
+        "{ name: TaskCreate, args: { subject: a, description: b, owner: nobody } }",
+        "There is no member `nobody`. There are: reader, second.",
+      ],
       ["{ name: TaskGet, args: { taskId: '7' } }", "There is no task `7`."],
       ["{ name: TaskUpdate, args: { taskId: '7', status: pending } }", "There is no task `7`."],
-      ["{ name: SendMessage, args: { to: nobody, content: hi } }", "There is no `nobody` to write to. There are: reader, second."],
+      [
+        "{ name: SendMessage, args: { to: nobody, content: hi } }",
+        "There is no `nobody` to write to. There are: reader, second.",
+      ],
       ["{ name: SendMessage, args: { to: reader, content: hi, kind: plan_response } }", "give `approve`"],
-      ["{ name: Task, args: { description: d, prompt: p, subagent_type: reader, task_id: '3' } }", "There is no task `3`."],
+      [
+        "{ name: Task, args: { description: d, prompt: p, subagent_type: reader, task_id: '3' } }",
+        "There is no task `3`.",
+      ],
     ];
-    const place = teamOf(`  lead:\n    - calls:\n${calls.map(([call]) => `        - ${call}`).join("\n")}\n    - text: end\n  reader: [{ text: x }]\n`);
+    const place = teamOf(
+      `  lead:\n    - calls:\n${calls.map(([call]) => `        - ${call}`).join("\n")}\n    - text: end\n  reader: [{ text: x }]\n`,
+    );
     const { log } = await run(place);
     const results = ofType(log, "tool.finished").map(({ text }) => text);
     for (const [index, [, expected]] of calls.entries()) expect(results[index]).toContain(expected);
@@ -153,7 +196,9 @@ ${add("one", ", owner: second")}
     - text: done
 `);
     const { log } = await run(place);
-    const started = ofType(log, "agent.started").flatMap(({ spawned }) => (spawned ? [`${spawned.call} ${spawned.name ?? ""}`] : []));
+    const started = ofType(log, "agent.started").flatMap(({ spawned }) =>
+      spawned ? [`${spawned.call} ${spawned.name ?? ""}`] : [],
+    );
     expect(started).toEqual(["task:1 second", "task:2 reader"]);
   });
 
@@ -169,7 +214,9 @@ ${add("one", ", owner: second")}
   reader: [{ text: done }]
 `);
     const { log } = await run(place);
-    expect(ofType(log, "tool.finished").at(3)?.text).toBe("Task 2 cannot be taken up: it depends on task 1, which is in_progress.");
+    expect(ofType(log, "tool.finished").at(3)?.text).toBe(
+      "Task 2 cannot be taken up: it depends on task 1, which is in_progress.",
+    );
   });
 
   it("passes messages on at the border of a turn, to one and to all", async () => {
@@ -210,7 +257,9 @@ ${add("one")}
 `);
     const { log, text } = await run(place);
     expect(ofType(log, "team.member.removed").map(({ member }) => member)).toEqual(["reader"]);
-    expect(text).toContain("[reader has stopped; task 1, one, is open again]\n\n[Report of second on task 1, one: completed]");
+    expect(text).toContain(
+      "[reader has stopped; task 1, one, is open again]\n\n[Report of second on task 1, one: completed]",
+    );
   });
 
   it("keeps a member from changing anything before its plan is approved", async () => {
@@ -230,7 +279,12 @@ ${add("one", ", owner: writer")}
     - calls: [{ name: TaskUpdate, args: { taskId: "1", status: completed, report: written } }]
 `,
     );
-    place.write("w.yaml", place.read("w.yaml").replace("members: [reader,", "members: [reader, { agent: reader, name: writer, plan: required },"));
+    place.write(
+      "w.yaml",
+      place
+        .read("w.yaml")
+        .replace("members: [reader,", "members: [reader, { agent: reader, name: writer, plan: required },"),
+    );
     const { code, log } = await run(place);
     expect(code).toBe(0);
     const writes = ofType(log, "tool.finished").filter(({ name }) => name === "Write");
@@ -305,6 +359,9 @@ ${add("one")}
     expect(code).toBe(0);
     expect(Date.now() - started).toBeLessThan(8_000);
     expect(ofType(log, "team.finished")).toMatchObject([{ end: "deleted" }]);
-    expect(ofType(log, "agent.finished").map(({ agent, outcome }) => `${agent} ${outcome}`)).toEqual(["a@1.1 cancelled", "a@1 done"]);
+    expect(ofType(log, "agent.finished").map(({ agent, outcome }) => `${agent} ${outcome}`)).toEqual([
+      "a@1.1 cancelled",
+      "a@1 done",
+    ]);
   });
 });

@@ -31,7 +31,9 @@ export function checkFiles(
 
 /** Every problem as `CODE line:column text under the caret`. */
 export function problemsOf({ diagnostics, sources }: Compilation): string[] {
-  return diagnostics.map((it) => `${it.code} ${it.at.line}:${it.at.column} ${textAt(sources.get(it.at.file) ?? "", it.at)}`);
+  return diagnostics.map(
+    (it) => `${it.code} ${it.at.line}:${it.at.column} ${textAt(sources.get(it.at.file) ?? "", it.at)}`,
+  );
 }
 
 /** The text of a span, clamped to its first line. */
