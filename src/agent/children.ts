@@ -131,7 +131,7 @@ export class Children {
     const vars = own(attempt.inputs, "vars");
     return readOrder(args, {
       targets: this.#targets,
-      known: new Map([...this.#known].filter(([, child]) => child !== before)),
+      known: new Map([...this.#known].filter(([, child]) => child !== before && !isTeamCall(child.call))),
       models: new Map([...(house.models ?? []), ...models.flatMap(labelled)]),
       vars: isJsonObject(vars) ? vars : {},
     });
@@ -139,7 +139,7 @@ export class Children {
 
   /** Starts one at once, for somebody who keeps the count of places. Undefined when there have been too many. */
   spawn({ target, spawned, prompt, attempt, ...run }: Spawn): Orphan | undefined {
-    if (!this.#source.crowd.admit()) return undefined;
+    if (this.#refuse() !== undefined) return undefined;
     const { ids, level } = this.#source;
     const { permissions, ...around } = attempt;
     const made = childAttempt(this.#source, { target, prompt });

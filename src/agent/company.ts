@@ -31,20 +31,18 @@ export interface Bounds {
 
 export function companyOf(shared: Shared, assignment: Assignment, about: Prepared & Bounds): Company {
   const { attempt, parent, membership } = assignment;
-  const { agent, body, ids, below, tell, recorded } = about;
+  const { agent, ids, below, tell, recorded } = about;
+  const depth = depthOf(agent, attempt.step.limits.depth, parent);
   const children = new Children({
     ...shared,
     ...about,
     attempt: { ...attempt, signal: below },
-    lineage: {
-      names: [...(parent?.names ?? []), agent.name],
-      depth: depthOf(agent, attempt.step.limits.depth, parent),
-    },
+    lineage: { names: [...(parent?.names ?? []), agent.name], depth },
     level: (parent?.spawned.depth ?? 0) + 1,
     mail: membership?.mail ?? new Mail(),
     ...(parent && { adopt: parent.adopt }),
   });
-  const plan = teamOf(agent, body);
+  const plan = depth < 1 ? undefined : ledBy(about, shared);
   if (plan === undefined)
     return { children, team: undefined, tools: [...children.tools, ...(membership?.tools ?? [])] };
   const { workspace } = attempt;
@@ -57,6 +55,16 @@ export function companyOf(shared: Shared, assignment: Assignment, about: Prepare
 /** A step's own team replaces its agent's. */
 function teamOf(agent: Agent, body: AgentBody): TeamPlan | undefined {
   return body.team ?? agent.team;
+}
+
+/** The team without those whom the rules let nobody spawn, by what the team calls them or by their agents. */
+function ledBy({ agent, body, rights }: Prepared, { house }: Shared): TeamPlan | undefined {
+  const plan = teamOf(agent, body);
+  const isDenied = (name: string): boolean => rights?.reach("Task", name) === "deny";
+  const nameOf = (key: string): string =>
+    (Object.hasOwn(house.agents, key) ? house.agents[key]?.name : undefined) ?? key;
+  const members = plan?.members.filter(({ name, key }) => !isDenied(name) && !isDenied(nameOf(key)));
+  return plan && members && members.length > 0 ? { ...plan, members } : undefined;
 }
 
 /** Whether others may come to work below it. */

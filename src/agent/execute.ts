@@ -27,6 +27,8 @@ export function createAgentExecute(house: AgentHouse, crowd: Crowd = new Crowd(h
     const count = (runsOf.get(path) ?? house.before?.runsOf(path) ?? 0) + 1;
     runsOf.set(path, count);
     const ended = await launch(shared, { attempt, id: `${path}@${count}`, ...(recorded && { recorded }) });
+    if (ended.ok && ended.value.result.outcome === "cancelled" && !attempt.signal.aborted)
+      return { outcome: "failure", error: { kind: "signal", message: ended.value.result.reason } };
     if (ended.ok) return stepResult(ended.value.result);
     return attempt.signal.aborted ? { outcome: "cancelled" } : { outcome: "failure", error: ended.error };
   };

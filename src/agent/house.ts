@@ -92,7 +92,11 @@ export interface Isolated {
   /** Absolute; undefined when its changes were brought in before the resume, and nothing is left to do. */
   readonly folder: string | undefined;
   /** `problem`: why its changes are not where they belong; `note`: what became of them. */
-  close(end: { readonly apply: boolean }): Promise<Brought>;
+  close(end: {
+    readonly apply: boolean;
+    /** Told when others have to bring in theirs before; it resolves when that is over. */
+    readonly wait: (turn: Promise<unknown>) => Promise<void>;
+  }): Promise<Brought>;
 }
 export interface Brought {
   readonly problem?: string;

@@ -60,6 +60,11 @@ export class Mail {
     return this.#arrived !== undefined;
   }
 
+  /** Whether it waits for nothing else. */
+  waitsOnlyFor(from: string): boolean {
+    return this.isWaiting && this.#owing.size === 1 && this.#owing.has(from);
+  }
+
   /** Resolves when there is something to read, when nobody owes anything any more, and when `signal` is aborted. */
   async arrival(signal: AbortSignal): Promise<void> {
     const ring = (): void => this.#ring();

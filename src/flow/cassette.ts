@@ -18,9 +18,23 @@ export async function openCassette(file: string, name: string, masked: MaskReque
   const log = await readWholeLog(file);
   if (!log.ok) return err(`${name} cannot be replayed: ${log.error.message}`);
   if (log.value.lines[0]?.type !== "run.started") return err(`${name} is not the log of a run`);
-  const takes = takesIn(log.value.lines);
-  return ok(new Cassette({ name, takes, masked, hash: (request) => requestHash(request, masked) }));
+  const { lines } = log.value;
+  const takes = takesIn(lines);
+  const wasResumed = lines.some(({ type }) => type === "run.resumed");
+  const isMixed = wasResumed && lines.some((line) => line.type === "agent.started" && line.spawned !== undefined);
+  return ok(
+    new Cassette({
+      name,
+      takes,
+      ...(isMixed && { caveat: otherIds }),
+      masked,
+      hash: (request) => requestHash(request, masked),
+    }),
+  );
 }
+
+const otherIds =
+  "that run was resumed, and its sub-agents have other ids since; a conversation that names them cannot be replayed";
 
 /**
  * Whose reports each agent run of a log read, and before which of its turns. Undefined of a run that was resumed: its

@@ -32,7 +32,7 @@ export interface Ground {
 /** Everything a run needs beside its plan, or why it cannot start. */
 export async function equip(
   request: Conditions & Watched,
-  { plan, inputs, sources }: Prepared,
+  { plan, inputs, sources, warnings }: Prepared,
   place: Ground,
 ): Promise<StartOptions | Refusal> {
   const given = request.env ?? process.env;
@@ -69,6 +69,7 @@ export async function equip(
   return {
     plan,
     inputs,
+    warnings,
     secrets: secrets.values,
     ...equipment,
     ...place,

@@ -2,7 +2,7 @@ import type { AgentHouse, Brought } from "../agent/house.ts";
 import { isJsonObject, type Json } from "../model/json.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Agent, Plan, Scope, Step } from "../model/plan.ts";
-import type { Attempt, Execute } from "../model/ports.ts";
+import type { Attempt, Execute, Wait } from "../model/ports.ts";
 import { ok } from "../model/result.ts";
 import type { Order } from "../worktree/turns.ts";
 import type { Closed } from "./worktree-closed.ts";
@@ -72,7 +72,18 @@ export function memberIsolation({ options, worktrees }: MemberSource): NonNullab
     const opened = await all.open({ ...place, goesOn, signal, ...(into !== undefined && { into }) });
     if (!opened.ok) return opened;
     const { folder, close } = opened.value;
-    return ok({ folder, close: async (end) => brought(await close(end), shown) });
+    return ok({
+      folder,
+      close: async ({ apply, wait }) => brought(await close(apply ? { apply, wait: waiting(wait) } : { apply }), shown),
+    });
+  };
+}
+
+/** A member keeps no slot while it waits: there is only something to tell. */
+function waiting(told: (turn: Promise<unknown>) => Promise<void>): Wait {
+  return async (turn) => {
+    await told(turn);
+    return turn;
   };
 }
 
@@ -117,7 +128,7 @@ function withPlace(error: Failure, { patch }: Closed, shown: Shown): Failure {
 }
 
 function conflictOf({ status, patch = "", conflicts = [], why = "" }: Closed, shown: Shown): Failure {
-  if (status === "lost") return { kind: "conflict", message: `its changes are lost: ${why}` };
+  if (status === "lost") return { kind: "conflict", message: `its changes were not taken over: ${why}` };
   const more = conflicts.length > 3 ? ` and ${conflicts.length - 3} more` : "";
   const where = conflicts.length === 0 ? "" : `${conflicts.slice(0, 3).join(", ")}${more}: `;
   const kept = `nothing of it was applied, and it is kept in ${shown(patch)}`;

@@ -131,12 +131,20 @@ function rightsOf(
       ...(config?.rules ?? []),
       blockOf("workflow", plan.workflows[plan.root]?.permissions, false),
       ...called,
-      blockOf("agent", agentOf(attempt, plan)?.permissions, true),
+      blockOf("agent", agentRules(attempt, plan, parent), true),
       blockOf("step", body.kind === "agent" ? body.permissions : undefined, inner.length > 0),
     ].flatMap((block) => block ?? []),
     parent,
     attempt.workspace,
   );
+}
+
+/** What an agent of flow's own permits is meant for whoever spawns it; by itself it gets what anybody gets. */
+function agentRules(attempt: Subject, plan: Plan, parent: AgentRights | undefined): RuleData | undefined {
+  const { body } = attempt.step;
+  const rules = agentOf(attempt, plan)?.permissions;
+  const isOwn = body.kind === "agent" && body.agent.startsWith("built-in/");
+  return rules && isOwn && parent === undefined ? { ...rules, narrows: true } : rules;
 }
 
 function agentOf({ step: { body } }: Pick<Attempt, "step">, { agents }: Plan): Agent | undefined {

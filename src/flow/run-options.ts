@@ -1,3 +1,4 @@
+import type { Diagnostic } from "../model/diagnostic.ts";
 import type { Conversations } from "../agent/recorded.ts";
 import type { Past } from "../engine/resume.ts";
 import type { GivenAnswer, LogLine } from "../model/event.ts";
@@ -17,6 +18,8 @@ import type { Supervision } from "./supervision.ts";
 
 /** Everything a run is made with, checked. */
 export interface StartOptions {
+  /** What the files of the workflow are warned of. */
+  readonly warnings: readonly Diagnostic[];
   readonly plan: Plan;
   /** Checked values of the root workflow's inputs. */
   readonly inputs: JsonObject;

@@ -105,6 +105,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
   emit(opening);
   approvals.add(opening);
   const began = before?.started ?? log.time();
+  if (before === undefined) for (const diagnostic of options.warnings) emit({ type: "diagnostic", diagnostic });
   for (const warning of masking.mask.warnings) emit(warningEvent(warning, plan.root));
   // Nothing of a run that died may go on beside the one that takes its place.
   if (before !== undefined) await marks.reap();

@@ -67,7 +67,11 @@ export function openSite(options: StartOptions, { run, folder, open, before }: C
   options.watch?.opened(log);
   const spending = before?.spending ?? new Spending();
   let usage = before?.agents.usage ?? noUsage;
+  let hasEnded = false;
   const emit: Emit = (event) => {
+    // What was left behind because it ended too slowly has no more to tell: the end of a run is its last event.
+    if (hasEnded) return;
+    hasEnded = event.type === "run.finished";
     if (isModelCall(event) && event.usage !== undefined) usage = addUsage(usage, event.usage);
     spending.add(event);
     log.emit(event);

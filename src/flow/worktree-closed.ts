@@ -27,5 +27,10 @@ export function outcomeOf(applied: Result<Applied, string>): Pick<Closed, "statu
 
 /** `folder`: where it still is, for somebody to look at. */
 export function lost(why: string, folder?: string): Closed {
-  return { status: "lost", files: [], why: folder === undefined ? why : `${why}; it is left in ${folder}` };
+  if (folder === undefined) return { status: "lost", files: [], why };
+  return {
+    status: "lost",
+    files: [],
+    why: `${why}; it is left in ${folder}: take out what you need, then \`rm -r\` it`,
+  };
 }

@@ -7,7 +7,16 @@ import { type Applied, applyChange, healFiles } from "../worktree/apply.ts";
 import { type Left, worktreesOfRuns } from "../worktree/leftovers.ts";
 import type { RecordedApply, RecordedWorktree, RecordedWorktrees } from "../worktree/recorded.ts";
 import { changesBetween, commitOf, type Files } from "../worktree/repository.ts";
-import { adminOf, commitOfWorktree, dropRecord, isWhole, readRecord, removeWorktree } from "../worktree/worktree.ts";
+import {
+  adminOf,
+  commitOfWorktree,
+  dropRecord,
+  isGone,
+  isWhole,
+  keepForPeople,
+  readRecord,
+  removeWorktree,
+} from "../worktree/worktree.ts";
 import { type Closed, type Finished, lost, outcomeOf, shownFiles } from "./worktree-closed.ts";
 import type { Yard } from "./worktree-yard.ts";
 
@@ -40,6 +49,9 @@ export async function recoverWorktrees(given: Recovery): Promise<ReadonlyMap<str
   const own = dirname(dirname(yard.folderOf("x")));
   for (const worktree of before?.open ?? []) if (!finished.has(worktree.owner)) await keepLeft(worktree, recovery);
   for (const left of worktreesOfRuns(recovery.workspace)) {
+    const known = left.run === own ? before?.named(basename(left.folder))?.closed : undefined;
+    const isForPeople = known?.status === "lost" || readRecord(left.folder)?.isOnly === true;
+    if (isForPeople && !isGone(left.folder)) continue;
     // One that the log does not know was made and not used yet.
     if (left.run === own) await remove(left);
     else await keepOfOther(left, recovery);
@@ -106,14 +118,19 @@ async function keptOf({ folder, base, patch }: Place, yard: Yard): Promise<Close
   const admin = adminOf(repository, folder);
   const name = basename(folder);
   const record = readRecord(folder);
+  const leave = (why: string): Closed => {
+    keepForPeople(folder, base);
+    return lost(why, folder);
+  };
+  if (!isGone(folder) && admin === undefined) return leave("git has forgotten the worktree");
   const commit =
-    isWhole(folder) && admin !== undefined
+    !isGone(folder) && admin !== undefined
       ? await commitOfWorktree(repository, { name, folder, admin, base }, yard.indexOf(`${name}.left`))
       : undefined;
-  if (commit?.ok === false) return lost(commit.error, folder);
+  if (commit?.ok === false) return leave(commit.error);
   const left = commit?.value ?? record?.left;
   const kept = left === undefined ? undefined : await yard.keep(patch, base, left);
-  if (kept?.ok === false) return lost(kept.error, folder);
+  if (kept?.ok === false) return isGone(folder) ? lost(kept.error) : leave(kept.error);
   await removeWorktree(folder, admin);
   dropRecord(folder);
   if (kept?.value.patch !== undefined) return { status: "kept", ...kept.value, ...(left !== undefined && { left }) };

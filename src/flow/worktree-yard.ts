@@ -1,11 +1,21 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, sep } from "node:path";
-import { ok, type Result } from "../model/result.ts";
+import { err, ok, type Result } from "../model/result.ts";
 import { createGit } from "../process/git.ts";
 import type { Marks } from "../process/marks.ts";
 import {
   changesBetween,
   type Files,
+  filesOfPatch,
   findRepository,
   isIgnored,
   type Repository,
@@ -123,10 +133,17 @@ async function keepPatch(repository: Repository, { file, from, to, masking }: Ke
   const files = changes.value.map(({ name }) => name);
   if (files.length === 0) return ok({ files });
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const written = await writePatch(repository, { from, to, file });
-  if (!written.ok) return written;
-  maskFile(file, masking);
-  return ok({ patch: file, files });
+  // Under its name there is nothing but the whole of it.
+  const part = `${file}.part`;
+  const written = await writePatch(repository, { from, to, file: part });
+  const there = written.ok ? await filesOfPatch(repository, part) : written;
+  const isWhole = there.ok && there.value.length === files.length && isMasked(part, masking);
+  if (isWhole) {
+    renameSync(part, file);
+    return ok({ patch: file, files });
+  }
+  rmSync(part, { force: true });
+  return err(`the patch ${file} could not be written${there.ok ? "" : `: ${there.error}`}`);
 }
 
 /** What is flow's own is in no tree, wherever it lies. */
@@ -138,10 +155,20 @@ function isInside(path: string, folder: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-/** A patch with a secret in it would be one more place to look for it; the commit it was made of has it as it is. */
-function maskFile(file: string, { hasSecrets, mask }: Masking): void {
-  if (!hasSecrets) return;
+/**
+ * A patch with a secret in it would be one more place to look for it; the commit it was made of has it as it is. False
+ * when the disk does not take it.
+ */
+function isMasked(file: string, { hasSecrets, mask }: Masking): boolean {
+  if (!hasSecrets) return true;
   const plain = readFileSync(file, "utf8");
   const masked = mask.mask(plain);
-  if (masked !== plain) writeFileSync(file, masked);
+  if (masked === plain) return true;
+  try {
+    writeFileSync(file, masked);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error) return false;
+    throw error;
+  }
 }

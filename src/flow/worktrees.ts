@@ -7,7 +7,14 @@ import { err, ok, type Result } from "../model/result.ts";
 import { applyChange } from "../worktree/apply.ts";
 import type { Files } from "../worktree/repository.ts";
 import { Turns } from "../worktree/turns.ts";
-import { commitOfWorktree, dropRecord, isWhole, removeWorktree, type Worktree } from "../worktree/worktree.ts";
+import {
+  commitOfWorktree,
+  dropRecord,
+  isGone,
+  keepForPeople,
+  removeWorktree,
+  type Worktree,
+} from "../worktree/worktree.ts";
 import { systemClock } from "./clock.ts";
 import { type Closed, type Finished, lost, outcomeOf, shownFiles } from "./worktree-closed.ts";
 import { type Asked, makeWorktree, noWorktree, type Target, type WorktreesOptions } from "./worktree-make.ts";
@@ -153,9 +160,10 @@ class RunWorktrees implements Worktrees {
     const { asked, worktree } = closing;
     const { name, folder, admin } = worktree;
     const kept = await this.#keep(yard, worktree);
-    const isSafe = kept.ok || !isWhole(folder);
+    const isSafe = kept.ok || isGone(folder);
     if (this.#isOver) return { status: "lost", files: [], why: "the run is over" };
     if (isSafe) await removeWorktree(folder, admin);
+    else keepForPeople(folder, worktree.base);
     for (const index of [name, `${name}.inner`]) rmSync(yard.indexOf(index), { force: true });
     const closed = kept.ok
       ? await this.#settle(yard, closing, kept.value)

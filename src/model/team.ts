@@ -115,6 +115,8 @@ export interface TaskChange {
 
 /** A team as its events tell it: the same live and after a resume. */
 export interface TeamState {
+  /** Which team of the lead's it is, from 1. */
+  readonly round: number;
   readonly name: string;
   readonly description: string;
   readonly parallel: number;
@@ -131,6 +133,7 @@ export function foldTeam(state: TeamState | undefined, event: TeamEvent): TeamSt
   if (event.type === "team.started") {
     const { name, description, parallel } = event;
     return {
+      round: (state?.round ?? 0) + 1,
       name,
       description,
       parallel,
@@ -176,6 +179,11 @@ function patched<T extends object>(map: ReadonlyMap<string, T>, key: string, cha
   if (value === undefined) return map;
   const entries = Object.entries({ ...value, ...change }).filter(([, it]) => it !== null);
   return withEntry(map, key, Object.fromEntries(entries) as T);
+}
+
+/** What tells a task or a message of this team from those of teams the lead had before. */
+export function inTeam({ round }: Pick<TeamState, "round">, id: string): string {
+  return round === 1 ? id : `${round}.${id}`;
 }
 
 /** What keeps a task from being taken up, in one sentence; undefined when it may be. */

@@ -1,11 +1,12 @@
-import { lstatSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { err, ok, type Result } from "../model/result.ts";
 import {
   call,
   type Changed,
   changesBetween,
   type Files,
+  ignoredOf,
   loadIndex,
   mergeTrees,
   type Repository,
@@ -53,7 +54,13 @@ export async function applyChange(
     const changes = await changesBetween(repository, ours.value, to);
     if (!changes.ok) return changes;
     const covered = coveredFiles(files.folder, changes.value);
-    if (covered.length > 0) return conflict(covered, "the workspace has a file there that git ignores");
+    if (covered.length > 0) {
+      const ignored = await ignoredOf(files, covered);
+      if (ignored.length > 0) return conflict(ignored, "the workspace has a file there that git ignores");
+      // One that has come since they were read: the next time it is among them.
+      if (attempt < tries) continue;
+      return conflict(covered, "the workspace has a file there that git does not know");
+    }
     before(ours.value, to);
     const updated = await updateFiles(files, ours.value, to);
     if (updated.ok) return ok({ kind: "applied" });
@@ -106,26 +113,42 @@ async function takeBack(files: Files, changes: readonly Changed[], why: string):
 }
 
 async function putBack(files: Files, changes: readonly Changed[]): Promise<Result<string, string>> {
-  for (const { name, status } of changes) if (status === "A") rmSync(join(files.folder, name), { force: true });
+  for (const { name, status } of changes) {
+    const there = status === "A" ? obstacleAt(files.folder, name) : undefined;
+    if (there?.name === name && !there.isFolder) rmSync(join(files.folder, name), { force: true });
+  }
   return restoreFiles(files, namesOf(changes.filter(({ status }) => status !== "A")));
 }
 
-/** New files that lie over something git does not know: it would be gone without a trace. */
+/** What new files would lie over and git does not know: it would be gone without a trace. */
 function coveredFiles(folder: string, changes: readonly Changed[]): string[] {
   const known = new Set(namesOf(changes.filter(({ status }) => status !== "A")));
-  return namesOf(changes.filter(({ status }) => status === "A")).filter((name) => {
-    for (let path = name; path !== "."; path = dirname(path)) {
-      if (known.has(path)) return false;
-      const there = lstatSync(join(folder, path), { throwIfNoEntry: false });
-      if (there !== undefined) return path === name ? !isFolderOf(known, name) : !there.isDirectory();
-    }
-    return false;
+  const covered = changes.flatMap(({ name, status }) => {
+    const there = status === "A" ? obstacleAt(folder, name) : undefined;
+    if (there === undefined) return [];
+    // A folder whose files all go away makes room for a file of its name.
+    return (there.isFolder ? filesBelow(folder, there.name) : [there.name]).filter((path) => !known.has(path));
   });
+  return [...new Set(covered)];
 }
 
-/** A folder whose files go away makes room for a file of its name. */
-function isFolderOf(known: ReadonlySet<string>, name: string): boolean {
-  return [...known].some((path) => path.startsWith(`${name}/`));
+/** What lies at a name, or lies in its way: something else than a folder above it. No link is followed. */
+function obstacleAt(folder: string, name: string): { readonly name: string; readonly isFolder: boolean } | undefined {
+  let path = "";
+  for (const part of name.split("/")) {
+    path = path === "" ? part : `${path}/${part}`;
+    const there = lstatSync(join(folder, path), { throwIfNoEntry: false });
+    if (there === undefined) return undefined;
+    if (!there.isDirectory() || path === name) return { name: path, isFolder: there.isDirectory() };
+  }
+  return undefined;
+}
+
+function filesBelow(folder: string, name: string): string[] {
+  return readdirSync(join(folder, name), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${name}/${entry.name}`;
+    return entry.isDirectory() ? filesBelow(folder, path) : [path];
+  });
 }
 
 async function isBeginning({ git, top }: Repository, file: string, object: string): Promise<boolean> {

@@ -103,6 +103,10 @@ export class RecordedWorktrees {
     return this.#latest.get(owner);
   }
 
+  named(name: string): RecordedWorktree | undefined {
+    return this.#byName.get(name);
+  }
+
   #keep(worktree: RecordedWorktree): void {
     this.#byName.set(worktree.name, worktree);
     this.#latest.set(worktree.owner, worktree);

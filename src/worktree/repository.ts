@@ -99,20 +99,37 @@ interface Commit {
 export interface Changed {
   readonly name: string;
   readonly status: string;
+  /** What it becomes is a repository of its own, of which a tree holds the commit and no file. */
+  readonly isRepository: boolean;
 }
+
+const repositoryMode = "160000";
 
 export async function changesBetween(
   { git, top }: Repository,
   from: string,
   to: string,
 ): Promise<Result<Changed[], string>> {
-  const said = await call(git, ["diff-tree", "-r", "-z", "--name-status", "--no-renames", from, to], { cwd: top });
+  const said = await call(git, ["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to], { cwd: top });
   if (!said.ok) return said;
   const words = paths(said.value);
-  return ok(words.flatMap((name, at) => (at % 2 === 1 ? [{ name, status: words[at - 1] ?? "" }] : [])));
+  const changes: Changed[] = [];
+  for (let at = 0; at < words.length; at += 2) {
+    const [, mode, , , status = ""] = (words[at] ?? "").split(" ");
+    changes.push({ name: words[at + 1] ?? "", status, isRepository: mode === repositoryMode });
+  }
+  return ok(changes);
 }
 
-/** Writes a patch that `git apply` takes, binary files included. */
+/** The repositories of their own that a tree has, submodules for example. */
+export async function repositoriesIn({ git, top }: Repository, tree: string): Promise<Result<string[], string>> {
+  const said = await call(git, ["ls-tree", "-r", "-z", "--format=%(objectmode) %(path)", tree], { cwd: top });
+  if (!said.ok) return said;
+  const [mark, lines] = [`${repositoryMode} `, paths(said.value)];
+  return ok(lines.filter((line) => line.startsWith(mark)).map((line) => line.slice(mark.length)));
+}
+
+/** Writes a patch that `git apply` takes, binary files included. Git itself does not say when the disk was full. */
 export async function writePatch(
   { git, top }: Repository,
   { from, to, file }: { readonly from: string; readonly to: string; readonly file: string },
@@ -120,6 +137,13 @@ export async function writePatch(
   const plain = ["--no-ext-diff", "--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/", "--no-color"];
   const how = ["-r", "-p", "--binary", "--full-index", ...plain, `--output=${file}`];
   return call(git, ["diff-tree", ...how, from, to], { cwd: top });
+}
+
+/** The files that a patch changes; the error is one that was cut off. */
+export async function filesOfPatch({ git, top }: Repository, file: string): Promise<Result<string[], string>> {
+  const said = await call(git, ["apply", "--numstat", "-z", "--whitespace=nowarn", file], { cwd: top });
+  if (!said.ok) return said;
+  return ok([...new Set(paths(said.value).map((line) => line.slice(line.indexOf("\t", line.indexOf("\t") + 1) + 1)))]);
 }
 
 export interface Merge {
@@ -150,7 +174,10 @@ export async function mergeTrees(
   if (answer.kind === "broken") return err(answer.message);
   if (answer.code > 1) return err(said(answer.stderr));
   const [tree = "", ...conflicts] = paths(answer.stdout);
-  return ok(answer.code === 0 ? { tree } : { conflicts: [...new Set(conflicts)] });
+  if (answer.code === 0) return ok({ tree });
+  // A file that is a folder on the other side goes by a name with the commit in it.
+  const marks = new RegExp(`~(?:${commits.join("|")})(?:_\\d+)?`, "g");
+  return ok({ conflicts: [...new Set(conflicts.map((name) => name.replace(marks, "")))] });
 }
 
 /** Brings files from one tree to another. All of them are looked at before the first is written. */
@@ -166,6 +193,13 @@ export async function restoreFiles(files: Files, names: readonly string[]): Prom
 
 export async function isIgnored({ git, top }: Repository, path: string): Promise<boolean> {
   return (await call(git, ["check-ignore", "--quiet", path], { cwd: top })).ok;
+}
+
+/** Those of some files that git ignores. */
+export async function ignoredOf(files: Files, names: readonly string[]): Promise<readonly string[]> {
+  const stdin = names.map((name) => `${name}\0`).join("");
+  const said = await call(files.repository.git, ["check-ignore", "-z", "--stdin"], { ...place(files), stdin });
+  return said.ok ? paths(said.value) : [];
 }
 
 /** Fills the index of some files with a tree; the files stay as they are. */

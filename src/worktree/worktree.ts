@@ -1,10 +1,19 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isJsonObject, parseJson } from "../model/json.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { listAdmins } from "./leftovers.ts";
-import { call, commitOf, type Files, type Repository, treeOf } from "./repository.ts";
+import { call, changesBetween, commitOf, type Files, type Repository, repositoriesIn, treeOf } from "./repository.ts";
 
 /** A worktree of ours. All paths are absolute. */
 export interface Worktree {
@@ -21,6 +30,8 @@ export interface WorktreeRecord {
   readonly base: string;
   /** A commit of what was in it; absent until it was looked at. */
   readonly left?: string;
+  /** What was done in it is nowhere else: nobody but a person removes it. */
+  readonly isOnly?: true;
 }
 
 export interface Making {
@@ -60,16 +71,43 @@ export async function commitOfWorktree(
   index: string,
 ): Promise<Result<string, string>> {
   // Without its files everything would look deleted.
-  if (!isWhole(folder)) return err(`the folder of the worktree ${folder} was removed or replaced while it was in use`);
+  if (isGone(folder)) return err(`the folder of the worktree ${folder} was removed or replaced while it was in use`);
+  if (!isWhole(folder)) return err(`its \`.git\` was removed, and with it what says whose files these are`);
   const files: Files = { repository, folder, admin, index, without: [] };
   const tree = await treeOf(files);
-  if (!tree.ok) return tree;
+  if (!tree.ok) {
+    const [, empty] = /'([^'\n]+?)\/?' does not have a commit checked out/.exec(tree.error) ?? [];
+    return empty === undefined ? tree : err(repositoryInside(empty));
+  }
   const before = await call(repository.git, ["rev-parse", "--verify", `${base}^{tree}`], { cwd: repository.top });
   if (!before.ok) return before;
+  const foreign = await foreignRepository(files, before.value, tree.value);
+  if (!foreign.ok) return foreign;
   if (before.value === tree.value) return ok(base);
   const commit = await commitOf(repository, tree.value, { on: base, message: `flow: what was done in ${name}` });
   if (commit.ok) writeRecord(folder, { base, left: commit.value });
   return commit;
+}
+
+/** Git takes in no file of a repository inside another one: what was done in there would be gone. */
+async function foreignRepository(
+  { repository, folder }: Files,
+  before: string,
+  after: string,
+): Promise<Result<void, string>> {
+  const [changes, known] = [await changesBetween(repository, before, after), await repositoriesIn(repository, after)];
+  if (!changes.ok) return changes;
+  if (!known.ok) return known;
+  const changed = changes.value.find(({ isRepository }) => isRepository)?.name;
+  if (changed !== undefined) return err(repositoryInside(changed));
+  const filled = known.value.find((name) => !isGone(join(folder, name)) && !isWhole(join(folder, name)));
+  if (filled !== undefined)
+    return err(`files were written into ${filled}, which is a repository of its own: git takes in none of them`);
+  return ok(undefined);
+}
+
+function repositoryInside(name: string): string {
+  return `${name} is a git repository of its own, and git takes in none of its files; remove \`${name}/.git\` if they belong to this one, or make it outside of the worktree`;
 }
 
 /** Removes the files, and what git knows of them. Cut off in the middle, it is never taken for work that deleted files. */
@@ -103,6 +141,17 @@ export function isWhole(folder: string): boolean {
   return isFolder && existsSync(join(folder, ".git"));
 }
 
+/** Whether nothing is left of a folder. */
+export function isGone(folder: string): boolean {
+  const there = lstatSync(folder, { throwIfNoEntry: false });
+  return there === undefined || (there.isDirectory() && readdirSync(folder).length === 0);
+}
+
+/** What was done in it could not be put elsewhere. */
+export function keepForPeople(folder: string, base: string): void {
+  writeRecord(folder, { base, ...readRecord(folder), isOnly: true });
+}
+
 /** What is known of a worktree is safe elsewhere. */
 export function dropRecord(folder: string): void {
   rmSync(recordFile(folder), { force: true });
@@ -110,9 +159,9 @@ export function dropRecord(folder: string): void {
 
 export function readRecord(folder: string): WorktreeRecord | undefined {
   const read = parseJson(readText(recordFile(folder)) ?? "");
-  const { base, left } = read.ok && isJsonObject(read.value) ? read.value : {};
+  const { base, left, isOnly } = read.ok && isJsonObject(read.value) ? read.value : {};
   if (!isCommit(base)) return undefined;
-  return { base, ...(isCommit(left) && { left }) };
+  return { base, ...(isCommit(left) && { left }), ...(isOnly === true && { isOnly }) };
 }
 
 function writeRecord(folder: string, record: WorktreeRecord): void {

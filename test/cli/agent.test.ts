@@ -157,3 +157,19 @@ describe("flow agent says what is wrong", () => {
     ]);
   });
 });
+
+it("gives an agent that comes with flow no more than any other, where nobody spawned it", async () => {
+  const place = new Place({
+    "s.yaml": `agents:
+  general: [{ calls: [{ name: Write, args: { file_path: x.txt, content: x } }] }, { text: wrote }]
+  verify: [{ calls: [{ name: Bash, args: { command: touch y.txt } }] }, { text: PASS }]
+`,
+  });
+  for (const name of ["general", "verify"]) {
+    const { code, stderr } = await place.flow(["agent", name, "do it", "--script", "s.yaml"]);
+    expect([name, code]).toEqual([name, 6]);
+    expect(stderr).toContain("--allow");
+  }
+  expect((await place.flow(["agent", "general", "do it", "--script", "s.yaml", "--allow", "Write"])).code).toBe(0);
+  place.remove();
+});

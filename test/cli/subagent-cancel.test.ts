@@ -154,12 +154,12 @@ describe("one agent run is cancelled", () => {
     ]);
   });
 
-  it("that leads the step: the step is cancelled, alone or not, and nothing is left below", async () => {
+  it("that leads the step: the step has failed, alone or not, and nothing is left below", async () => {
     for (const children of [true, false]) {
       const { events, exitCode } = await cancelled(two, started("a@1.1.1"), { agent: "a@1", children });
       expect(ends(events).at(-1)).toBe("a@1 a cancelled");
       expect(ends(events)).toHaveLength(3);
-      expect(of(events, "step.finished").map(({ outcome }) => outcome)).toEqual(["cancelled"]);
+      expect(of(events, "step.finished").map(({ error }) => error?.kind)).toEqual(["signal"]);
       expect(exitCode).toBe(1);
     }
   });

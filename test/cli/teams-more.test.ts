@@ -120,16 +120,17 @@ describe("the limits of a lead", () => {
     expect(ends(place.events())).toContain("a@1 lead budget");
   });
 
-  it("count no members as `children`: a team has as many runs as it has tasks", async () => {
+  it("count the runs of members as `children`", async () => {
     const place = placeWith({
-      "w.yaml": flow({ lead: ", subagents: [reader], limits: { children: 1 }" }),
+      "w.yaml": flow({ lead: ", subagents: [reader], limits: { children: 2 }" }),
       "s.yaml": replies({
         lead: [begin("one", "two", "three"), says("waiting"), heard, heard],
         reader: [says("found")],
       }),
     });
     const { code } = await place.flow(["run", "w.yaml"]);
-    expect([code, changes(place).filter((it) => it.endsWith("completed")).length]).toEqual([0, 3]);
+    expect([code, changes(place).filter((it) => it.endsWith("completed")).length]).toEqual([0, 2]);
+    expect(changes(place)).toContain("3 failed");
   });
 });
 
@@ -171,7 +172,7 @@ describe("a member", () => {
 
   it("may lead a team of its own", async () => {
     const place = placeWith({
-      "w.yaml": flow({})
+      "w.yaml": flow({ lead: ", limits: { depth: 2 }" })
         .replace("  reader:", "  chief: { instructions: You lead two., team: { members: [reader] } }\n  reader:")
         .replace("[reader,", "[chief,"),
       "s.yaml": replies({

@@ -29,7 +29,10 @@ export function nextWork<T extends Hand>(
 
 /** Why nothing goes on: every task that is left with what it waits for, and who waits for the lead. */
 export function deadlockText({ tasks, members }: TeamState, waiters: readonly { readonly name: string }[]): string {
-  const left = [...tasks.values()].filter(({ status }) => status === "pending" || status === "in_progress");
+  const known = new Set(waiters.map(({ name }) => name));
+  const left = [...tasks.values()].filter(
+    ({ status, owner }) => status === "pending" || (status === "in_progress" && !known.has(owner ?? "")),
+  );
   const reasons = left.map((task) => {
     const owner = members.get(task.owner ?? "");
     const idle = owner ? `its owner \`${owner.name}\` is ${owner.state}` : "no member is there to take it up";

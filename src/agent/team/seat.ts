@@ -3,7 +3,7 @@ import type { Json } from "../../model/json.ts";
 import type { Agent, Member, RuleData } from "../../model/plan.ts";
 import type { Judge, Tool } from "../../model/ports.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { TeamState, TeamTask } from "../../model/team.ts";
+import { inTeam, type TeamState, type TeamTask } from "../../model/team.ts";
 import type { Ending } from "../agent-result.ts";
 import type { Orphan } from "../assignment.ts";
 import type { Children } from "../children.ts";
@@ -65,6 +65,9 @@ export class Seat {
   #running: Promise<unknown> | undefined;
   #run = "";
   #folder: string | undefined;
+  /** It has ended, and waits until the changes of others before it are brought in. */
+  #isQueued = false;
+  #order = 0;
   /** It counts when the run has ended, and the work is where others find it. */
   #claim: Claim | undefined;
   /** It was asked to stop, and has not said no. */
@@ -100,6 +103,16 @@ export class Seat {
     return this.#run;
   }
 
+  /** Whether something will come of it, though the changes of tasks from `held` on are not brought in. */
+  isActive(held: number): boolean {
+    return this.isWorking && !this.mail.waitsOnlyFor(planAnswer) && !(this.#isQueued && this.#order > held);
+  }
+
+  /** The place of its task, by which its changes are brought in. */
+  get order(): number {
+    return this.#order;
+  }
+
   /** The folder it works in, where that is its own. */
   get folder(): string | undefined {
     return this.#folder;
@@ -122,13 +135,14 @@ export class Seat {
 
   /** Cancels what it does. Resolves when it has ended. */
   async stop(): Promise<void> {
-    this.#stop?.abort();
+    this.#stop?.abort("ended");
     await this.#running;
   }
 
   /** Works, and hands on what has come of it once nothing of it runs any more. */
   begin(work: Work, onDone: (done: Done) => void): void {
     this.#claim = undefined;
+    this.#order = Number(work.task?.id ?? 0);
     this.#stop = new AbortController();
     const signal = AbortSignal.any([this.#source.signal, this.#stop.signal]);
     this.#running = this.#workThrough(work, signal, onDone);
@@ -152,25 +166,44 @@ export class Seat {
       this.#run = orphan.child.id;
       work.onStart(this.#run, isolated?.folder);
     }
-    const why = opened.ok ? "there may not be more sub-agents in this run" : opened.error;
+    const why = opened.ok ? "there may not be more sub-agents (`limits.children`, or 200 in a run)" : opened.error;
     const text = orphan ? await orphan.end : why;
     const child = isOver ? before : orphan && this.#source.children.last(orphan.child.call);
-    const claimed = this.#claim ?? claimOf(child?.end, text);
+    const claimed = this.#claimed(child?.end, text);
     const refusal = claimed.status === "completed" ? await work.refusal() : undefined;
     const claim: Claim =
       refusal === undefined ? claimed : { status: "failed", report: `${claimed.report}\n\n${refusal}` };
-    const isGood = claim.status === "completed" && child?.end?.outcome === "done";
-    const { problem, note }: Brought = (await isolated?.close({ apply: isGood })) ?? {};
+    const wait = this.#queue.bind(this);
+    const { problem, note }: Brought = (await isolated?.close({ apply: claim.status === "completed", wait })) ?? {};
     const status = problem === undefined ? claim.status : "failed";
     const report = [claim.report, problem ?? note ?? ""].filter((it) => it !== "").join("\n\n");
     return { status, report, child };
   }
 
-  async #isolate({ task, before }: Work, signal: AbortSignal): Promise<Result<Isolated | undefined, string>> {
+  /** What it said of its task, unless its run tells another story. */
+  #claimed(end: RecordedEnd | undefined, problem: string): Claim {
+    const claim = this.#claim ?? claimOf(end, problem);
+    if (claim.status === "failed") return claim;
+    if (end?.outcome !== "done") {
+      const why = end ? `${end.outcome}: ${end.reason}` : problem;
+      return { status: "failed", report: `${claim.report}\n\n${why}` };
+    }
+    const isIdle = this.needsApproval && !this.#claim && !this.#source.isApproved();
+    return isIdle ? { status: "failed", report: `its plan was not approved\n\n${claim.report}` } : claim;
+  }
+
+  async #queue(turn: Promise<unknown>): Promise<void> {
+    this.#isQueued = true;
+    this.#source.onWait();
+    await turn;
+    this.#isQueued = false;
+  }
+
+  async #isolate({ task, before, team }: Work, signal: AbortSignal): Promise<Result<Isolated | undefined, string>> {
     const { terms, isolate, ids, lead, workspace: into } = this.#source;
     if (terms.isolation === undefined) return ok(undefined);
     if (isolate === undefined) return { ok: false, error: "there are no worktrees here" };
-    const owner = `${ids.step}/${lead}/${terms.name}.${task?.id ?? "messages"}`;
+    const owner = `${ids.step}/${lead}/${terms.name}.${inTeam(team, task?.id ?? "messages")}`;
     const goesOn = before !== undefined;
     const opened = await isolate({ step: ids.step, owner, order: Number(task?.id ?? 0), into, goesOn, signal });
     return opened.ok ? opened : { ok: false, error: opened.error.message };
@@ -179,7 +212,7 @@ export class Seat {
   #spawn({ task, before, team }: Work, signal: AbortSignal, folder: string | undefined): Orphan | undefined {
     const { terms, agent, children, lead, tools } = this.#source;
     const letters = task === undefined ? this.mail.take() : undefined;
-    const call = task ? `task:${task.id}` : `talk:${terms.name}:${letters?.from.join(",") ?? ""}`;
+    const call = task ? `task:${inTeam(team, task.id)}` : `talk:${terms.name}:${letters?.from.join(",") ?? ""}`;
     // Who is only written to goes on with what it did last.
     const last = task === undefined && !before ? children.lastNamed(terms.name) : undefined;
     const conversation = before && before.conversation.turns > 0 ? before.conversation : last?.conversation;
@@ -210,15 +243,29 @@ export class Seat {
   #gate(judge: Judge): Judge {
     return async (call) => {
       const verdict = await judge(call);
-      const isFree = !this.needsApproval || this.#source.isApproved() || looking.has(call.tool);
-      if (isFree || verdict.decision === "deny") return verdict;
-      return { ...verdict, decision: "deny", rule: { text: "plan: required", layer: "team" }, toAllow: [] };
+      const text = verdict.decision === "deny" ? undefined : this.#objection(call.tool);
+      return text === undefined
+        ? verdict
+        : { ...verdict, decision: "deny", rule: { text, layer: "team" }, toAllow: [] };
     };
+  }
+
+  /** What in its terms forbids a tool, whatever the rules say. */
+  #objection(tool: string): string | undefined {
+    const { mode, paths } = this.#source.terms;
+    if (looking.has(tool)) return undefined;
+    if (mode === "read") return "mode: read";
+    if ((mode === "edit" || paths) && !editing.has(tool)) return mode === "edit" ? "mode: edit" : "paths";
+    if (!this.needsApproval || this.#source.isApproved()) return undefined;
+    return "plan: required; send it to `lead` by SendMessage with the kind `plan_request`, and end your turn";
   }
 }
 
 /** Tools that change nothing. */
 const looking: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "LS", "TodoWrite", "Skill", "Task"]);
+
+/** Tools that change files, and nothing else. */
+const editing: ReadonlySet<string> = new Set(["Write", "Edit"]);
 
 function textOf(letters: ReturnType<Mail["take"]>): string {
   const blocks = letters?.message.blocks ?? [];
@@ -232,13 +279,17 @@ function claimOf(end: RecordedEnd | undefined, problem: string): Claim {
   return { status: "completed", report: end.output === undefined ? end.text : JSON.stringify(end.output) };
 }
 
-/** What a member's terms take away; a command could write anywhere, so who is kept to places goes without. */
+/**
+ * What a member's terms leave. Commands, the workflow's own tools and those of servers could write anywhere, so whoever
+ * is kept to reading, to files or to places goes without.
+ */
 function rulesOf({ mode, paths }: Member): RuleData | undefined {
-  const rules: { [tool: string]: Json } = {};
-  if (mode === "read") rules["modify-files"] = "deny";
-  if (mode !== undefined || paths) rules["execute-commands"] = "deny";
-  if (paths && mode !== "read")
-    rules["modify-files"] = { "*": "deny", ...Object.fromEntries(paths.map((path) => [path, "allow"])) };
-  if (Object.keys(rules).length === 0) return undefined;
+  if (mode === undefined && paths === undefined) return undefined;
+  const rules: { [tool: string]: Json } = { "*": "deny" };
+  for (const tool of looking) rules[tool] = "allow";
+  // From the workspace, and not at any depth.
+  const places = paths?.map((path) => [path.startsWith("./") ? path : `./${path}`, "allow"] as const);
+  if (mode !== "read")
+    for (const tool of editing) rules[tool] = places ? { "*": "deny", ...Object.fromEntries(places) } : "allow";
   return { json: rules, narrows: true, at: { file: "team", lines: {} } };
 }

@@ -4,6 +4,7 @@ import type { Tool } from "../../model/ports.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import {
   foldTeam,
+  inTeam,
   type MemberChange,
   type MemberTerms,
   obstacle,
@@ -52,6 +53,8 @@ export class Team {
   #state: TeamState | undefined;
   readonly #wakes: Wakes;
   #isClosed = false;
+  /** Resolves when nobody of a team that has ended is at work any more. */
+  #ending: Promise<void> = Promise.resolve();
 
   constructor(source: TeamSource) {
     const { mail } = source.children;
@@ -74,7 +77,8 @@ export class Team {
     return this.#state?.end === undefined ? this.#state : undefined;
   }
 
-  create(name: string, description: string): Result<TeamState, string> {
+  async create(name: string, description: string): Promise<Result<TeamState, string>> {
+    await this.#ending;
     if (this.state) return err(`There is a team already, \`${this.state.name}\`. TeamDelete ends it.`);
     const { plan } = this.#source;
     this.#tell({ type: "team.started", name, description, parallel: plan.parallel });
@@ -87,7 +91,7 @@ export class Team {
   async delete(): Promise<Result<string, string>> {
     const { state } = this;
     if (state === undefined) return err("There is no team.");
-    await this.#end("deleted", "the lead ended the team");
+    await this.#finish("deleted", "the lead ended the team");
     const open = [...state.tasks.values()].filter(({ status }) => status !== "completed").length;
     return ok(`The team \`${state.name}\` has ended${open === 0 ? "" : `; ${open} of its tasks were not completed`}.`);
   }
@@ -168,7 +172,7 @@ export class Team {
     if (state === undefined) return err("There is no team.");
     const receivers = receiversOf(message, state);
     if (receivers.length === 0) return err(noReceiver(message, state));
-    const sent: TeamMessage = { ...message, id: `message:${state.messages.length + 1}` };
+    const sent: TeamMessage = { ...message, id: `message:${inTeam(state, String(state.messages.length + 1))}` };
     this.#tell({ type: "team.message", message: sent });
     for (const name of receivers) this.#deliver(sent, name);
     this.#heed(sent);
@@ -196,7 +200,7 @@ export class Team {
       const task = recorded.team.tasks.get(member.task ?? "");
       if (task === undefined || member.state !== "working") continue;
       const seat = this.#seats.get(name);
-      if (seat) this.#work(seat, task, children.last(`task:${task.id}`));
+      if (seat) this.#work(seat, task, children.last(`task:${inTeam(recorded.team, task.id)}`));
     }
     this.#schedule();
   }
@@ -204,7 +208,7 @@ export class Team {
   /** The lead has ended: nobody works for it any more. */
   async close(isCancelled: boolean): Promise<void> {
     if (this.state)
-      await this.#end(
+      await this.#finish(
         isCancelled ? "cancelled" : "done",
         isCancelled ? "the lead was cancelled" : "the lead has ended",
       );
@@ -250,7 +254,7 @@ export class Team {
         tools: () => toolsOf(name),
         isApproved: () => this.#state?.members.get(name)?.approved === true,
         onWait: () => {
-          if (seat.waitsForLead) this.#settle();
+          this.#settle();
         },
       });
       this.#seats.set(name, seat);
@@ -304,11 +308,15 @@ export class Team {
     this.#update(name, { state: "working", ...(task && { task: task.id }), ...(!before && { approved: false }) });
     const onStart = (agentRun: string, worktree: string | undefined): void =>
       this.#update(name, { agentRun, ...(worktree !== undefined && { worktree }) });
+    const { round } = this.#open();
+    const isGone = (): boolean => this.#isOver || this.#open().round !== round;
     const refusal = async (): Promise<string | undefined> => {
-      if (this.#isOver) return "the team has ended";
+      if (isGone()) return "the team has ended";
       return task && !seat.hasClaimed ? this.#completes(task, name, seat.agentRun) : undefined;
     };
-    seat.begin({ task, before, team: this.#open(), onStart, refusal }, (done) => this.#take(seat, task, done));
+    seat.begin({ task, before, team: this.#open(), onStart, refusal }, (done) => {
+      if (!isGone()) this.#take(seat, task, done);
+    });
   }
 
   get #isOver(): boolean {
@@ -317,7 +325,6 @@ export class Team {
 
   /** What the run of a member has come to: its task first, then the word to the lead, then the next. */
   #take(seat: Seat, task: TeamTask | undefined, { status, report, child }: Done): void {
-    if (this.#isOver) return;
     const { name } = seat;
     const hasLeft = seat.leaves && !seat.hasClaimed;
     const current = this.#open().tasks.get(task?.id ?? "");
@@ -332,6 +339,7 @@ export class Team {
       const what = task ? `; task ${task.id}, ${task.subject}, is open again` : "";
       this.#wakes.add({ from, text: `[${name} has stopped${what}]` });
     } else if (task) this.#wakes.add({ from, text: reportText({ ...task, status }, { name, report }) });
+    else if (status === "failed") this.#wakes.add({ from, text: `[${name} could not answer its messages]\n${report}` });
     this.#schedule();
   }
 
@@ -342,11 +350,13 @@ export class Team {
   }
 
   /** A report of before a resume that the lead has not read. */
-  #hear({ id, call, name, agent }: RecordedChild, { tasks }: TeamState): void {
-    const task = tasks.get(call.slice("task:".length));
+  #hear({ id: run, call, name, agent }: RecordedChild, team: TeamState): void {
+    const { tasks } = team;
+    const id = [...tasks.keys()].find((it) => call === `task:${inTeam(team, it)}`);
+    const task = tasks.get(id ?? "");
     // Whose task is not at its end yet will be heard of when it is.
     if (task === undefined || task.status === "in_progress") return;
-    this.#wakes.add({ from: id, text: reportText(task, { name: name ?? agent, report: task.report ?? "" }) });
+    this.#wakes.add({ from: run, text: reportText(task, { name: name ?? agent, report: task.report ?? "" }) });
   }
 
   /** What a message brings about beside its text; `before`: it was sent before a resume. */
@@ -366,13 +376,15 @@ export class Team {
 
   /** Whether something will happen without the lead. */
   #isActive(): boolean {
-    return [...this.#seats.values()].some(({ isWorking, mail }) => isWorking && !mail.isWaiting);
+    // Who waits for the lead holds up the changes of all behind it.
+    const held = Math.min(...this.#waiters().map(({ order }) => order));
+    return [...this.#seats.values()].some((seat) => seat.isActive(held));
   }
 
   #leadWaits(): void {
     if (this.state === undefined) return;
     if (this.#open().wakes >= mostWakes)
-      void this.#end("wakes", `the lead was given reports ${mostWakes} times after it had answered`);
+      void this.#finish("wakes", `the lead was given reports ${mostWakes} times after it had answered`);
     else this.#settle();
   }
 
@@ -385,13 +397,17 @@ export class Team {
     );
     const isStuck = left.length > 0 || this.#waiters().length > 0;
     if (!this.#wakes.isEmpty) this.#wakes.flush();
-    else if (isStuck && mail.isWaiting) void this.#end("deadlock", deadlockText(this.#open(), this.#waiters()));
+    else if (isStuck && mail.isWaiting) void this.#finish("deadlock", deadlockText(this.#open(), this.#waiters()));
     if (!isStuck) mail.forgo(teamWork);
   }
 
   /** Members whose plan nobody has answered. */
   #waiters(): readonly Seat[] {
     return [...this.#seats.values()].filter(({ waitsForLead }) => waitsForLead);
+  }
+
+  #finish(end: TeamEnd, reason: string): Promise<void> {
+    return (this.#ending = this.#end(end, reason));
   }
 
   async #end(end: TeamEnd, reason: string): Promise<void> {

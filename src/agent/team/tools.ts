@@ -85,8 +85,8 @@ function createTool(team: Team): Tool {
       name: { type: "string", minLength: 1, maxLength: 100, description: "What the team is called." },
       description: { type: "string", description: "What it is there for; every member is told." },
     },
-    answer: (args) => {
-      const made = team.create(args.text("name") ?? "", args.text("description") ?? "");
+    answer: async (args) => {
+      const made = await team.create(args.text("name") ?? "", args.text("description") ?? "");
       if (!made.ok) return made;
       const members = [...made.value.members.values()].map(({ name, agent }) => `${name} (${agent})`);
       return ok(`The team is there. Members: ${members.join(", ")}; ${made.value.parallel} work at the same time.`);
@@ -243,6 +243,7 @@ function messageTool(team: Team, who: string): Tool {
       const kind = to === "all" && written === "message" ? "broadcast" : written;
       if (kind.endsWith("_response") && approve === undefined)
         return err(`A \`${kind}\` says yes or no: give \`approve\`.`);
+      if (to === "all" && kind !== "broadcast") return err(`A \`${kind}\` is for one: name a member.`);
       return team.send({
         from: who,
         to,

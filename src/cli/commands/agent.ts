@@ -5,6 +5,7 @@ import { another, type ConditionFlags, conditionsOf, takesConditions } from "../
 import { parseInput, readStdin } from "../input.ts";
 import { print } from "../output.ts";
 import { onSignals } from "../signals.ts";
+import { untilEnd } from "../until-end.ts";
 import { printEnd, sayRefusal, watcher, watches, type Watching } from "../watch.ts";
 
 interface AgentFlags extends Watching, ConditionFlags {
@@ -30,7 +31,7 @@ async function run(name: string, given: string | undefined, flags: AgentFlags, c
   const prompt = stdin === undefined ? given : new TextDecoder().decode(stdin);
   const watch = await watcher("-", flags);
   const signals = onSignals();
-  const result = await flow.runAgent({
+  const going = flow.runAgent({
     agent: name,
     ...(prompt !== undefined && { prompt }),
     ...(flags.input && { inputTexts: flags.input }),
@@ -38,6 +39,7 @@ async function run(name: string, given: string | undefined, flags: AgentFlags, c
     ...(flags.secret && { secrets: flags.secret }),
     ...conditionsOf(flags, watch, signals),
   });
+  const result = await untilEnd(going);
   signals.stop();
   if (!result.started) return sayRefusal(result.refusal, flags, command);
   process.exitCode = result.end.exitCode;

@@ -3,6 +3,7 @@ import { exitCodes } from "../../model/outcome.ts";
 import { another, type ConditionFlags, conditionsOf, takesConditions } from "../conditions.ts";
 import { say } from "../output.ts";
 import { onSignals } from "../signals.ts";
+import { untilEnd } from "../until-end.ts";
 import { printEnd, sayRefusal, watcher, watches, type Watching } from "../watch.ts";
 import { parseParallel } from "./run.ts";
 
@@ -41,7 +42,7 @@ async function resume(run: string, flags: ResumeFlags, command: Command): Promis
   const watch = await watcher("-", flags);
   const signals = onSignals();
   const { from, set, workflow, parallel, cache } = flags;
-  const result = await flow.resume({
+  const going = flow.resume({
     run,
     ...conditionsOf(flags, watch, signals),
     ...(from !== undefined && { from }),
@@ -55,6 +56,7 @@ async function resume(run: string, flags: ResumeFlags, command: Command): Promis
     ...(flags.comment !== undefined && { comment: flags.comment }),
     ...(flags.by !== undefined && { by: flags.by }),
   });
+  const result = await untilEnd(going);
   signals.stop();
   if ("finished" in result) {
     process.exitCode = exitCodes.success;

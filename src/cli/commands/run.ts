@@ -6,6 +6,7 @@ import { another, type ConditionFlags, conditionsOf, takesConditions } from "../
 import { parseInput, readJsonFile, readStdin } from "../input.ts";
 import { print } from "../output.ts";
 import { onSignals } from "../signals.ts";
+import { untilEnd } from "../until-end.ts";
 import { printEnd, sayDiagnostics, sayRefusal, watcher, watches, type Watching } from "../watch.ts";
 
 interface RunFlags extends Watching, ConditionFlags {
@@ -73,7 +74,7 @@ async function run(file: string, flags: RunFlags, command: Command): Promise<voi
     if ("kind" in worst) return sayRefusal(worst, flags, command);
     return printDryRun({ ...prepared, worst }, flags, command);
   }
-  const result = await flow.run(request);
+  const result = await untilEnd(flow.run(request));
   signals.stop();
   if (!result.started) return sayRefusal(result.refusal, flags, command);
   const { end, prepared } = result;

@@ -16,6 +16,7 @@ import { checkStepEnv } from "./step-env.ts";
 import { checkSubAgents } from "./sub-agents.ts";
 import { checkSkills } from "./skills.ts";
 import { checkTeams } from "./teams.ts";
+import { checkTeamLevels } from "./team-levels.ts";
 import { checkToolSteps } from "./tool-steps.ts";
 
 /** Every semantic rule; adding one is a file and a line here. */
@@ -34,6 +35,7 @@ export const checks: readonly Check[] = [
   checkAgents,
   checkSubAgents,
   checkTeams,
+  checkTeamLevels,
   checkModels,
   checkPermissions,
   checkSkills,

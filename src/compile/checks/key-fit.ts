@@ -1,10 +1,12 @@
+import type { Span } from "../../model/diagnostic.ts";
 import type { StepKind } from "../../model/plan.ts";
 import { entry, type MapNode } from "../../source/document.ts";
 import { type LinkedWorkflow, stepsOf } from "../linked.ts";
+import type { Crew } from "../link-agents.ts";
 import { asMap, entriesOf } from "../read/nodes.ts";
 import { kindOf } from "../read/kind.ts";
 import { anArticle, type Report } from "../report.ts";
-import type { StepShape } from "../shape.ts";
+import type { AgentShape, StepShape } from "../shape.ts";
 import type { Check } from "./check.ts";
 
 /** Keys every kind of step may be written with, but that mean nothing on some: the kinds and the reason. */
@@ -59,10 +61,12 @@ function checkCache(step: StepShape, workflow: LinkedWorkflow, report: Report): 
     const message = "outputs that are reused bring no changes with them: `cache` and `isolation` exclude each other";
     report("FLOW2009", at, message, { related: [{ message: "`isolation` is here", at: isolation.keyAt }] });
   }
-  for (const inner of stepsInside(step, workflow, new Set())) {
+  checkTeamApart(step, workflow, { at, report, within: false });
+  for (const [inner, itsWorkflow] of stepsInside(step, workflow, new Set())) {
     const effect = entry(inner.node, "undo");
     const approval = entry(inner.node, "approve");
     const apart = entry(inner.node, "isolation");
+    checkTeamApart(inner, itsWorkflow, { at, report, within: true });
     if (apart)
       report(
         "FLOW2009",
@@ -89,13 +93,50 @@ function checkCache(step: StepShape, workflow: LinkedWorkflow, report: Report): 
   }
 }
 
-/** The steps of a group or a sub-workflow, at every depth; each workflow once. */
-function* stepsInside(step: StepShape, workflow: LinkedWorkflow, seen: Set<LinkedWorkflow>): Generator<StepShape> {
+interface Cached {
+  readonly at: Span;
+  readonly report: Report;
+  /** It is a step inside the one with `cache`. */
+  readonly within: boolean;
+}
+
+/** What members change in worktrees of their own comes into the folder of their lead, and no cache brings it back. */
+function checkTeamApart(step: StepShape, workflow: LinkedWorkflow, { at, report, within }: Cached): void {
+  const lead = workflow.agents.get(step);
+  const crewOf = (agent: AgentShape | undefined): Crew => (agent && workflow.crews.get(agent)) ?? nobody;
+  const crew = crewOf(lead);
+  const own = step.team && workflow.teams.get(step);
+  const queue: Crew[] = [own ? { ...crew, members: own } : crew];
+  const seen = new Set<AgentShape>();
+  for (let next = queue.shift(); next; next = queue.shift()) {
+    const { members, subagents } = next;
+    const found = members.find(({ member }) => member.terms.isolation !== undefined);
+    if (found) {
+      const whose = within ? `the step \`${step.id}\` inside` : "this step";
+      const message = `below ${whose} a team works in worktrees of its own, and reused outputs do not bring its changes with them`;
+      const { name, agent } = found.member;
+      report("FLOW2009", at, message, { related: [{ message: `\`${name.text}\` has \`isolation\``, at: agent.at }] });
+      return;
+    }
+    const agents = [...members, ...subagents].map(({ shape }) => shape).filter((shape) => !seen.has(shape));
+    for (const agent of agents) seen.add(agent);
+    queue.push(...agents.map(crewOf));
+  }
+}
+
+const nobody: Crew = { members: [], subagents: [] };
+
+/** The steps of a group or a sub-workflow, at every depth, each with its workflow; each workflow once. */
+function* stepsInside(
+  step: StepShape,
+  workflow: LinkedWorkflow,
+  seen: Set<LinkedWorkflow>,
+): Generator<readonly [StepShape, LinkedWorkflow]> {
   const target = workflow.workflows.get(step);
   if (target !== undefined && seen.has(target)) return;
   if (target !== undefined) seen.add(target);
   for (const inner of step.inner?.steps ?? target?.scope.shape.steps ?? []) {
-    yield inner;
+    yield [inner, target ?? workflow];
     yield* stepsInside(inner, target ?? workflow, seen);
   }
 }

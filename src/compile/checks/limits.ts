@@ -22,8 +22,11 @@ export const checkLimits: Check = ({ workflow, report }) => {
       );
     if (kind === "steps" || kind === "workflow")
       refuse(step.node, ofOneAgent, `on ${anArticle(kind)} step: ${bounds}`, report);
-    if (kind === "agent" && (workflow.agents.get(step)?.subagents.length ?? 1) === 0)
-      refuse(step.node, ofOneAgent, "on this step: its agent has no `subagents`", report);
+    const agent = workflow.agents.get(step);
+    if (kind === "agent" && agent?.subagents.length === 0) {
+      const hasTeam = (step.team ?? agent.team) !== undefined;
+      refuse(step.node, hasTeam ? ["children"] : ofOneAgent, "on this step: its agent has no `subagents`", report);
+    }
   }
   for (const { node, subagents, team } of agentsOf(workflow))
     if (subagents.length === 0 && team === undefined)

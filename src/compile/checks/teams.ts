@@ -1,7 +1,10 @@
 import type { Span } from "../../model/diagnostic.ts";
+import { isReservedName } from "../../model/ids.ts";
+import { entry } from "../../source/document.ts";
 import { agentsOf, type LinkedWorkflow, stepsOf } from "../linked.ts";
 import type { MemberLink } from "../link-agents.ts";
-import type { AgentShape, TeamShape, Word } from "../shape.ts";
+import { asMap, numberOf } from "../read/nodes.ts";
+import type { AgentShape, StepShape, TeamShape, Word } from "../shape.ts";
 import type { Check, CheckSource } from "./check.ts";
 
 /** Names in a team that stand for something else. */
@@ -12,14 +15,27 @@ export const checkTeams: Check = (source) => {
   const { workflow } = source;
   const circles = new Set<string>();
   for (const agent of agentsOf(workflow)) {
+    checkDepth(agent, source);
     const members = workflow.crews.get(agent)?.members ?? [];
     if (agent.team) checkTeam({ team: agent.team, members }, source);
     checkCircles(agent, { members, circles }, source);
   }
   // A step's own team is its alone: the same agent as a member leads what its file says, or nobody.
-  for (const { step } of stepsOf(workflow.scope))
-    if (step.team) checkTeam({ team: step.team, members: workflow.teams.get(step) ?? [] }, source);
+  for (const { step } of stepsOf(workflow.scope)) {
+    if (!step.team) continue;
+    checkDepth(step, source);
+    checkTeam({ team: step.team, members: workflow.teams.get(step) ?? [] }, source);
+  }
 };
+
+function checkDepth({ node, team }: AgentShape | StepShape, { report }: CheckSource): void {
+  const limits = asMap(entry(node, "limits")?.value);
+  const depth = limits && entry(limits, "depth");
+  if (depth && numberOf(depth.value) === 0 && team)
+    report("FLOW2008", depth.keyAt, "`limits.depth: 0` lets nobody work below it, and `team` names who would", {
+      suggestion: "remove one of them",
+    });
+}
 
 interface Question {
   readonly team: TeamShape;
@@ -31,7 +47,11 @@ function checkTeam({ team, members }: Question, source: CheckSource): void {
   const seen = new Map<string, Span>();
   for (const { name, terms, agent } of team.members) {
     const first = seen.get(name.text.toLowerCase());
-    if (taken.has(name.text))
+    if (isReservedName(name.text))
+      report("FLOW3003", name.at, `a member cannot be called \`${name.text}\`: JavaScript objects inherit that name`, {
+        suggestion: `give it another: \`{ agent: ${agent.text}, name: … }\``,
+      });
+    if (taken.has(name.text.toLowerCase()))
       report(
         "FLOW6004",
         name.at,
