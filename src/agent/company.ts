@@ -42,7 +42,7 @@ export function companyOf(shared: Shared, assignment: Assignment, about: Prepare
     mail: membership?.mail ?? new Mail(),
     ...(parent && { adopt: parent.adopt }),
   });
-  const plan = depth < 1 ? undefined : ledBy(about, shared);
+  const plan = ledBy(about, shared, depth);
   if (plan === undefined)
     return { children, team: undefined, tools: [...children.tools, ...(membership?.tools ?? [])] };
   const { workspace } = attempt;
@@ -57,9 +57,12 @@ function teamOf(agent: Agent, body: AgentBody): TeamPlan | undefined {
   return body.team ?? agent.team;
 }
 
-/** The team without those whom the rules let nobody spawn, by what the team calls them or by their agents. */
-function ledBy({ agent, body, rights }: Prepared, { house }: Shared): TeamPlan | undefined {
-  const plan = teamOf(agent, body);
+/**
+ * The team without those whom the rules let nobody spawn, by what the team calls them or by their agents. Undefined when
+ * nobody is left, or no level for them.
+ */
+function ledBy({ agent, body, rights }: Prepared, { house }: Shared, depth: number): TeamPlan | undefined {
+  const plan = depth < 1 ? undefined : teamOf(agent, body);
   const isDenied = (name: string): boolean => rights?.reach("Task", name) === "deny";
   const nameOf = (key: string): string =>
     (Object.hasOwn(house.agents, key) ? house.agents[key]?.name : undefined) ?? key;

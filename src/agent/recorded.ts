@@ -4,7 +4,7 @@ import type { AgentOutcome, Block, Message, StopReason, Usage } from "../model/m
 import { addUsage, noUsage } from "../model/message.ts";
 import type { CallTimes, Verdict } from "../model/ports.ts";
 import type { AgentResult } from "./agent-result.ts";
-import { foldTeam, type TeamEvent, type TeamState } from "../model/team.ts";
+import { foldTeam, isOfTeam, type TeamEvent, type TeamState } from "../model/team.ts";
 import { copyOf, emptyHistory, type History, remember } from "./history.ts";
 
 /** The conversation of an agent run that was cut off, as far as the log has it. */
@@ -305,10 +305,6 @@ export class Conversations {
     recorded.lastUsage = usage;
     recorded.usage = addUsage(recorded.usage, usage);
   }
-}
-
-function isOfTeam(line: Event): line is TeamEvent {
-  return line.type.startsWith("team.");
 }
 
 /** The team was not at its end, its lead was; when that goes on, so does the team. */

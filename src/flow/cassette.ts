@@ -20,8 +20,10 @@ export async function openCassette(file: string, name: string, masked: MaskReque
   if (log.value.lines[0]?.type !== "run.started") return err(`${name} is not the log of a run`);
   const { lines } = log.value;
   const takes = takesIn(lines);
-  const wasResumed = lines.some(({ type }) => type === "run.resumed");
-  const isMixed = wasResumed && lines.some((line) => line.type === "agent.started" && line.spawned !== undefined);
+  const resumed = lines.findIndex(({ type }) => type === "run.resumed");
+  const isMixed = lines.some(
+    (line, at) => resumed >= 0 && at > resumed && line.type === "agent.started" && line.spawned,
+  );
   return ok(
     new Cassette({
       name,
@@ -33,8 +35,7 @@ export async function openCassette(file: string, name: string, masked: MaskReque
   );
 }
 
-const otherIds =
-  "that run was resumed, and its sub-agents have other ids since; a conversation that names them cannot be replayed";
+const otherIds = "that run was resumed while sub-agents worked, which have other ids since";
 
 /**
  * Whose reports each agent run of a log read, and before which of its turns. Undefined of a run that was resumed: its

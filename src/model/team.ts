@@ -181,6 +181,10 @@ function patched<T extends object>(map: ReadonlyMap<string, T>, key: string, cha
   return withEntry(map, key, Object.fromEntries(entries) as T);
 }
 
+export function isOfTeam<E extends { readonly type: string }>(event: E): event is E & TeamEvent {
+  return event.type.startsWith("team.");
+}
+
 /** What tells a task or a message of this team from those of teams the lead had before. */
 export function inTeam({ round }: Pick<TeamState, "round">, id: string): string {
   return round === 1 ? id : `${round}.${id}`;

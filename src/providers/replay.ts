@@ -22,7 +22,7 @@ export interface Take {
 export interface CassetteOptions {
   /** As somebody named it. */
   readonly name: string;
-  /** Why a request may differ by no fault of the workflow's; said behind what differs. */
+  /** Why a request may differ by no fault of the workflow's; said before what differs. */
   readonly caveat?: string;
   readonly takes: readonly Take[];
   /** The request as the log would hold it: secrets masked. */
@@ -46,14 +46,14 @@ export class Cassette {
     const digest = hash(request);
     const ofStep = [...this.#left].filter(({ step }) => step === request.step);
     const found = ofStep.find((take) => take.request === digest);
-    if (found === undefined) return err(this.#miss(masked(request), ofStep[0]) + this.#caveat());
+    if (found === undefined) return err(this.#caveat() + this.#miss(masked(request), ofStep[0]));
     this.#left.delete(found);
     return ok(found);
   }
 
   #caveat(): string {
     const { caveat } = this.#options;
-    return caveat === undefined ? "" : ` (${caveat})`;
+    return caveat === undefined ? "" : `${caveat}: `;
   }
 
   #miss(request: ModelRequest, nearest: Take | undefined): string {

@@ -4,10 +4,12 @@ import { isJsonObject, type Json, own } from "../model/json.ts";
 import type { Usage } from "../model/message.ts";
 import type { Failure, RunOutcome } from "../model/outcome.ts";
 import type { LimitSpent } from "../model/spending.ts";
+import { foldTeam, isOfTeam, type TeamEvent, type TeamState } from "../model/team.ts";
 import { budgetText } from "./budget.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { cut, visible } from "./display.ts";
 import { failureText } from "./progress.ts";
+import { teamRemarks, teamView } from "./team.ts";
 import { count, duration, money, oneLine, tidy } from "./words.ts";
 
 /** What the last block says, folded from a run's events by {@link observe}. */
@@ -29,6 +31,8 @@ export interface RunFacts {
   readonly failures: readonly StepFailure[];
   /** Executions whose `undo` failed or was cancelled: what they did is still there. */
   readonly notUndone: readonly StepFailure[];
+  /** Teams, by their leads' agent runs. */
+  readonly teams: ReadonlyMap<string, TeamState>;
   readonly end?: Extract<Event, { type: "run.finished" }>;
 }
 
@@ -67,6 +71,7 @@ export const noFacts: RunFacts = {
   cached: 0,
   failures: [],
   notUndone: [],
+  teams: new Map(),
 };
 
 export function observe(facts: RunFacts, event: Event): RunFacts {
@@ -79,7 +84,13 @@ export function observe(facts: RunFacts, event: Event): RunFacts {
   if (event.type === "step.skipped" && isOwnStep(event.step)) return { ...facts, skipped: facts.skipped + 1 };
   if (event.type === "step.undone" && event.outcome !== "success" && facts.notUndone.length < failureLimit)
     return { ...facts, notUndone: [...facts.notUndone, { step: event.step, error: event.error, tail: [] }] };
+  if (isOfTeam(event)) return observeTeam(facts, event);
   return event.type === "step.finished" ? observeEnd(facts, event) : facts;
+}
+
+function observeTeam(facts: RunFacts, event: TeamEvent): RunFacts {
+  const team = foldTeam(facts.teams.get(event.agent), event);
+  return team ? { ...facts, teams: new Map(facts.teams).set(event.agent, team) } : facts;
 }
 
 function observeEnd(facts: RunFacts, event: Extract<Event, { type: "step.finished" }>): RunFacts {
@@ -131,6 +142,9 @@ export function runSummary(facts: RunFacts, { palette, log, next, place, error, 
   rows.push(...failureRows(facts, place));
   for (const { step, error } of facts.notUndone)
     rows.push(["undo", `of ${oneLine(step)} failed${error === undefined ? "" : `: ${failureText(error)}`}`]);
+  for (const team of facts.teams.values())
+    if ([...team.tasks.values()].some(({ status }) => status !== "completed"))
+      rows.push(["team", (teamRemarks(teamView(team))[0] ?? "").replace(/^team /, "")]);
   if (end === undefined && error !== undefined) rows.push(["failed", failureText(error)]);
   if (log !== undefined) rows.push(["log", log]);
   next.forEach((command, index) => rows.push([index === 0 ? "next" : "", command]));

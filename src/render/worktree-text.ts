@@ -38,7 +38,7 @@ export function patchText({ status, files, patch, why }: Closed): string {
     case "kept":
       return `patch not applied (${amount}), because this did not succeed${kept}`;
     case "lost":
-      return `worktree lost${because}${kept}`;
+      return `changes not taken over${because}${kept}`;
     default:
       return unreachable(status);
   }

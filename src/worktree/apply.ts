@@ -145,10 +145,15 @@ function obstacleAt(folder: string, name: string): { readonly name: string; read
 }
 
 function filesBelow(folder: string, name: string): string[] {
-  return readdirSync(join(folder, name), { withFileTypes: true }).flatMap((entry) => {
-    const path = `${name}/${entry.name}`;
-    return entry.isDirectory() ? filesBelow(folder, path) : [path];
-  });
+  try {
+    return readdirSync(join(folder, name), { withFileTypes: true }).flatMap((entry) => {
+      const path = `${name}/${entry.name}`;
+      return entry.isDirectory() ? filesBelow(folder, path) : [path];
+    });
+  } catch {
+    // It may not be read: who knows what is in it.
+    return [name];
+  }
 }
 
 async function isBeginning({ git, top }: Repository, file: string, object: string): Promise<boolean> {

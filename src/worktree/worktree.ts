@@ -144,7 +144,13 @@ export function isWhole(folder: string): boolean {
 /** Whether nothing is left of a folder. */
 export function isGone(folder: string): boolean {
   const there = lstatSync(folder, { throwIfNoEntry: false });
-  return there === undefined || (there.isDirectory() && readdirSync(folder).length === 0);
+  if (there?.isDirectory() !== true) return there === undefined;
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    // It may not be read: who knows what is in it.
+    return false;
+  }
 }
 
 /** What was done in it could not be put elsewhere. */

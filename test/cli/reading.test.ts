@@ -93,7 +93,7 @@ describe("flow runs", () => {
     expect(await shown("runs")).toMatchInlineSnapshot(`
       "run                    workflow        outcome  started (UTC)     took  ok/fail/skip  tokens  cost
       RUN  evil \\x1b[2J …  failed   DATE  0.0s  0/1/0
-      RUN  talk            ok       DATE  0.0s  1/0/0            467    $0
+      RUN  talk            ok       DATE  0.0s  1/0/0            510    $0
       RUN  demo            failed   DATE  0.0s  6/1/3
       "
     `);

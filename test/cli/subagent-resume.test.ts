@@ -223,3 +223,25 @@ describe("a sub-agent that has ended", () => {
     ]);
   });
 });
+
+describe("a replay of a run that was resumed while a sub-agent worked", () => {
+  it("says that ids differ, where a request differs by them", async () => {
+    const place = placeWith({
+      "replies.yaml": replies({
+        a: [`{ calls: [${task("side")}] }`, '{ text: "a: ${{ message }}" }'],
+        side: ["{ calls: [{ name: LS, args: { path: . } }] }", "{ text: side is done }"],
+      }),
+    });
+    await place.flow(["run", "flow.yaml"]);
+    const [run = ""] = place.runs();
+    const at = place.events().findIndex((event) => event.type === "turn.started" && event.agent === "a@1.1");
+    const lines = place.log().split("\n");
+    place.write(`.flow/runs/${run}/log.jsonl`, `${lines.slice(0, at + 1).join("\n")}\n`);
+    expect((await place.flow(["resume", run])).code).toBe(0);
+    const { code, stderr } = await place.flow(["run", "flow.yaml", "--replay", run]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining("that run was resumed while sub-agents worked") as string,
+    ]);
+  });
+});

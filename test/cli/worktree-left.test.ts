@@ -1,7 +1,8 @@
-import { existsSync, lstatSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { LogLine } from "../../src/model/event.ts";
+import { git } from "./flow.ts";
 import { Repository, untouched } from "./repository.ts";
 
 async function within<T>(files: Readonly<Record<string, string>>, work: (place: Repository) => Promise<T>): Promise<T> {
@@ -42,8 +43,11 @@ steps:
 `,
       },
       async (place) => {
-        place.git("update-index", "--add", "--cacheinfo", `160000,${place.git("rev-parse", "HEAD").trim()},known`);
-        place.git("commit", "--quiet", "--message", "known");
+        const known = join(place.folder, "known");
+        mkdirSync(known);
+        git(known, "init", "--quiet");
+        git(known, "commit", "--quiet", "--allow-empty", "--message", "x");
+        place.commit("known");
         const ended = await place.flow(["run", "w.yaml"]);
         const [run = ""] = place.runs();
         const folder = join(place.folder, ".flow/runs", run, "worktrees/a-1");

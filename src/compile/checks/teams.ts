@@ -47,19 +47,7 @@ function checkTeam({ team, members }: Question, source: CheckSource): void {
   const seen = new Map<string, Span>();
   for (const { name, terms, agent } of team.members) {
     const first = seen.get(name.text.toLowerCase());
-    if (isReservedName(name.text))
-      report("FLOW3003", name.at, `a member cannot be called \`${name.text}\`: JavaScript objects inherit that name`, {
-        suggestion: `give it another: \`{ agent: ${agent.text}, name: … }\``,
-      });
-    if (taken.has(name.text.toLowerCase()))
-      report(
-        "FLOW6004",
-        name.at,
-        `a member cannot be called \`${name.text}\`: in a team that stands for something else`,
-        {
-          suggestion: `give it another: \`{ agent: ${agent.text}, name: … }\``,
-        },
-      );
+    checkName(name, agent, source);
     if (first)
       report("FLOW6004", name.at, `two members are called \`${name.text}\``, {
         related: [{ message: "the first is here", at: first }],
@@ -84,6 +72,14 @@ function checkTeam({ team, members }: Question, source: CheckSource): void {
         },
       );
   }
+}
+
+function checkName({ text, at }: Word, agent: Word, { report }: CheckSource): void {
+  const suggestion = `give it another: \`{ agent: ${agent.text}, name: … }\``;
+  const refused = `a member cannot be called \`${text}\``;
+  if (isReservedName(text)) report("FLOW3003", at, `${refused}: JavaScript objects inherit that name`, { suggestion });
+  else if (taken.has(text.toLowerCase()))
+    report("FLOW6004", at, `${refused}: in a team that stands for something else`, { suggestion });
 }
 
 interface Round {
