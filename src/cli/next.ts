@@ -10,16 +10,17 @@ export interface Ended {
   readonly succeeded: boolean;
   /** It has told already how to go on. */
   readonly waits: boolean;
-  /** The step behind the failure. */
-  readonly failed: string | undefined;
+  /** The step behind the failure, and what its error says, which may name the rules that would let it go on. */
+  readonly failed: { readonly step: string; readonly reason: string } | undefined;
 }
 
 /** Commands worth typing after a run, ready to be pasted into a shell in the working directory. */
 export function nextCommands({ file, log, succeeded, waits, failed }: Ended): string[] {
   const run = quoted(runName(log));
-  const [resume, show] = [`${ownCommand()} resume ${run}`, `${ownCommand()} show ${run}`];
+  const rules = /(?: --allow '(?:[^'\n]|'\\'')*')+/.exec(failed?.reason ?? "")?.[0] ?? "";
+  const [resume, show] = [`${ownCommand()} resume ${run}${rules}`, `${ownCommand()} show ${run}`];
   if (waits) return [show];
-  if (failed !== undefined) return [`${ownCommand()} why ${run} ${quoted(failed)}`, resume];
+  if (failed !== undefined) return [`${ownCommand()} why ${run} ${quoted(failed.step)}`, resume];
   if (!succeeded) return [resume, show];
   return [...(file === "-" ? [] : [`${ownCommand()} graph ${quoted(file)}`]), show];
 }

@@ -187,8 +187,9 @@ function usageText(usage: Usage, provider: string | undefined): string {
 }
 
 /** The step behind the failure of the run, if it is the failure of a step. */
-export function failedStep(facts: RunFacts): string | undefined {
-  return facts.end === undefined || facts.end.outcome === "success" ? undefined : firstFailure(facts)?.step;
+export function failedStep(facts: RunFacts): { readonly step: string; readonly reason: string } | undefined {
+  const failure = facts.end === undefined || facts.end.outcome === "success" ? undefined : firstFailure(facts);
+  return failure && { step: failure.step, reason: failure.error?.message ?? "" };
 }
 
 /** The innermost step behind the first failure of the workflow's own steps. */
