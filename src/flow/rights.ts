@@ -219,7 +219,7 @@ async function judgeAsking(call: Parameters<Judge>[0], asking: Asking): Promise<
     }
     const question = `${who ? `Sub-agent ${who.name}: allow` : "Allow"} ${what}? (asked because of \`${verdict.rule.text}\`)`;
     const none = { fields: [], read: () => Promise.resolve(ok(null)), check: () => Promise.resolve([]) };
-    const answer = await asker.ask({ step: attempt.path, question, ...none }, attempt.signal);
+    const answer = await asker.ask({ about: "permission", step: attempt.path, question, ...none }, attempt.signal);
     if (answer === undefined) return verdict;
     const rule = { text: answer.decision === "approved" ? what : "a person said no", layer: "approved" };
     if (answer.decision !== "approved") return { ...verdict, decision: "deny", rule };

@@ -126,6 +126,8 @@ export interface OpenApproval extends ApprovalRequest {
 }
 
 export interface Question extends OpenApproval {
+  /** Of an `approve` step, or of an agent that wants to do what the rules leave to a person. */
+  readonly about: "approval" | "permission";
   /** What somebody typed for a field as the value it means; the error says what would fit. */
   readonly read: (field: FormField, text: string) => Promise<Result<Json, string>>;
   /** What is wrong with all values together; empty when nothing is. */

@@ -126,6 +126,7 @@ async function ask(
   const answer = await asker?.ask(
     {
       ...request,
+      about: "approval",
       fields: fieldsOf(form),
       read: (field, text) => (form === undefined ? Promise.resolve(ok(text)) : readField(form, field.name, text)),
       check: async (values) => {
