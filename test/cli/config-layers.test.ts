@@ -161,11 +161,16 @@ describe("flow agents", () => {
     const { code, stdout } = await place.flow(["agents"], { env });
     expect([code, stdout.split("\n").map((line) => line.split(/\s+/)[0])]).toEqual([
       0,
-      ["worker", "seer", "team/lead", ""],
+      ["worker", "seer", "team/lead", "explore", "general", "plan", "review", "verify", ""],
     ]);
     const all = await place.flow(["agents", "list", "--all", "--json"], { env });
     const { agents } = JSON.parse(all.stdout) as { agents: JsonObject[] };
-    expect(agents.map(({ name, dialect, hidden, disabled }) => [name, dialect, hidden, disabled])).toEqual([
+    expect(agents.find(({ name }) => name === "compact")).toMatchObject({ file: "built-in", hidden: true });
+    expect(
+      agents
+        .filter(({ file }) => file !== "built-in")
+        .map(({ name, dialect, hidden, disabled }) => [name, dialect, hidden, disabled]),
+    ).toEqual([
       ["ghost", "flow", true, false],
       ["old", "flow", false, true],
       ["worker", "flow", false, false],
