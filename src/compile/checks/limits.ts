@@ -23,16 +23,22 @@ export const checkLimits: Check = ({ workflow, report }) => {
     if (kind === "steps" || kind === "workflow")
       refuse(step.node, ofOneAgent, `on ${anArticle(kind)} step: ${bounds}`, report);
     const agent = workflow.agents.get(step);
-    if (kind === "agent" && agent?.subagents.length === 0) {
-      const hasTeam = (step.team ?? agent.team) !== undefined;
-      refuse(step.node, hasTeam ? ["children"] : ofOneAgent, "on this step: its agent has no `subagents`", report);
-    }
+    if (kind === "agent" && agent?.subagents.length === 0 && (step.team ?? agent.team) === undefined)
+      refuse(step.node, ofOneAgent, "on this step: its agent has no `subagents`", report);
   }
-  for (const { node, subagents, team } of agentsOf(workflow))
-    if (subagents.length === 0 && team === undefined)
-      refuse(node, ["parallel", ...ofOneAgent], "in an agent without `subagents`: it spawns nobody", report);
+  for (const { node, subagents, team } of agentsOf(workflow)) {
+    if (subagents.length > 0) continue;
+    refuse(
+      node,
+      ["parallel"],
+      team ? "in a lead without `subagents`: its team has a `parallel`" : spawnsNobody,
+      report,
+    );
+    if (team === undefined) refuse(node, ofOneAgent, spawnsNobody, report);
+  }
 };
 
+const spawnsNobody = "in an agent without `subagents`: it spawns nobody";
 const bounds = "it bounds what one agent spawns, so write it on an agent step or in an agent";
 
 function refuse(owner: MapNode, keys: readonly string[], why: string, report: Report): void {
