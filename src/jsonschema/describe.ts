@@ -50,14 +50,33 @@ export function describe(question: Question): Described | undefined {
 
 function wrongType(expected: readonly string[], error: ErrorObject, path: Question["path"]): Described {
   const found = jsonType(error.data);
+  const values = fixedTexts(error);
+  // Only one of these words will do, in quotes or without.
+  if (values.length > 0) return { ...notOneOf(values, error, path), problem: { kind: "type", expected, found } };
   const words = ownWords(error) ?? `must be ${either(expected.map(typeWord))}`;
   const quote = expected.includes("string") && ["integer", "number", "boolean", "null"].includes(found);
   // A duration is not repaired by quotes: `timeout: 30` has to become `30s`.
-  const hint = quote && ownWords(error) === undefined ? "; put it in quotes if it is meant as text" : "";
+  const isOwn = ownWords(error) !== undefined;
+  const isLone = expected.length === 1 && expected[0] === "array" && isName(error.data);
+  const list = isLone ? `; write \`[${String(error.data)}]\` for a list of one` : "";
+  const hint = isOwn ? "" : quote ? "; put it in quotes if it is meant as text" : list;
   return {
     problem: { kind: "type", expected, found },
     message: `${words}, not ${shown(error.data, path)}${hint}`,
   };
+}
+
+/** A text that needs no quotes wherever it stands. */
+function isName(data: unknown): boolean {
+  return typeof data === "string" && /^[\w./-]{1,40}$/.test(data);
+}
+
+/** The words that a schema allows and nothing else; none where it says more than words. */
+function fixedTexts({ parentSchema }: ErrorObject): readonly Json[] {
+  if (!isJsonObject(parentSchema)) return [];
+  const [one, several] = [own(parentSchema, "const"), own(parentSchema, "enum")];
+  const values = Array.isArray(several) ? several : one === undefined ? [] : [one];
+  return values.every((value) => typeof value === "string") ? values : [];
 }
 
 function unknownKey(key: string, { error, schema }: Question): Described {
@@ -99,7 +118,7 @@ function wrongName(key: string, reason: ErrorObject | undefined): Described {
 function notOneOf(values: readonly Json[], error: ErrorObject, path: Question["path"]): Described {
   const texts = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
   const wanted =
-    texts.length === 0 ? "cannot have any value" : `must be ${texts.length > 1 ? "one of " : ""}${listed(texts)}`;
+    texts.length === 0 ? "cannot have any value" : `must be ${texts.length > 1 ? `one of ${listed(texts)}` : `\`${texts[0]}\``}`;
   const message = `${wanted}, not ${shown(error.data, path)}`;
   if (typeof error.data !== "string") return { problem: { kind: "value" }, message };
   return { problem: { kind: "enum", allowed: texts, given: error.data }, message };

@@ -165,7 +165,7 @@ const wrong: readonly (readonly [what: string, value: Json, expected: readonly s
     step({ run: "x", join: "anny" }),
     ["steps.a.join: must be one of all, any, not `anny`"],
   ],
-  ["the only word there is", step({ run: "x", rerun: "always" }), ["steps.a.rerun: must be never, not `always`"]],
+  ["the only word there is", step({ run: "x", rerun: "always" }), ["steps.a.rerun: must be `never`, not `always`"]],
   [
     "a permission that is none",
     { permissions: { Bash: { "*": "yes" } }, ...step({ run: "x" }) },
@@ -331,7 +331,7 @@ describe("an agent", () => {
     [{ mode: "main" }, ["mode: must be one of primary, subagent, all, not `main`"]],
     [{ "instructions-files": "some" }, ["instructions-files: must be one of auto, none, not `some`"]],
     [{ "instructions-files": ["STYLE.md"], sandbox: "off", guards: true }, []],
-    [{ sandbox: false }, ["sandbox: must be text, not false; put it in quotes if it is meant as text"]],
+    [{ sandbox: false }, ["sandbox: must be one of auto, on, off, not false"]],
     [{ hooks: { BeforeTool: [] } }, ["hooks: unknown key `BeforeTool`"]],
     [
       { hooks: { Stop: [{ hooks: [{ command: "x", timeout: 0 }] }] } },

@@ -74,7 +74,7 @@ describe("a value checked against a user's schema", () => {
       [1, 2, 1],
       [": must not hold the same value twice (entries 1 and 3)"],
     ],
-    ["is not the one constant", { const: { a: 1 } }, { a: 2 }, [': must be {"a":1}, not a mapping']],
+    ["is not the one constant", { const: { a: 1 } }, { a: 2 }, [': must be `{"a":1}`, not a mapping']],
     ["meets a schema that allows nothing", false, 1, [": must not be there"]],
   ])("%s", async (_what, schema, value, expected) => {
     expect(await lines(schema, value)).toEqual(expected);
