@@ -118,7 +118,9 @@ function wrongName(key: string, reason: ErrorObject | undefined): Described {
 function notOneOf(values: readonly Json[], error: ErrorObject, path: Question["path"]): Described {
   const texts = values.map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
   const wanted =
-    texts.length === 0 ? "cannot have any value" : `must be ${texts.length > 1 ? `one of ${listed(texts)}` : `\`${texts[0]}\``}`;
+    texts.length === 0
+      ? "cannot have any value"
+      : `must be ${texts.length > 1 ? `one of ${listed(texts)}` : `\`${texts[0]}\``}`;
   const message = `${wanted}, not ${shown(error.data, path)}`;
   if (typeof error.data !== "string") return { problem: { kind: "value" }, message };
   return { problem: { kind: "enum", allowed: texts, given: error.data }, message };

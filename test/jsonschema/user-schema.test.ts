@@ -68,7 +68,11 @@ describe("a schema that a user wrote is refused when it", () => {
       [expect.stringMatching(/^format: must be a known format: date, .*uuid/)],
     ],
     ["gives a limit as text", { minimum: "1" }, ["minimum: must be a number, not `1`"]],
-    ["requires a single name without a list", { required: "a" }, ["required: must be a list, not `a`; write `[a]` for a list of one"]],
+    [
+      "requires a single name without a list",
+      { required: "a" },
+      ["required: must be a list, not `a`; write `[a]` for a list of one"],
+    ],
     ["allows no value", { enum: [] }, ["enum: must not be empty"]],
     ["has a pattern that is none", { pattern: "(a" }, ["pattern: must be a regular expression: Unterminated group"]],
     [
