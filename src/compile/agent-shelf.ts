@@ -15,11 +15,10 @@ import {
   isFileName,
   userAgentPlaces,
 } from "./agent-files.ts";
-import { type ConfigPlaces, createConfigAgents } from "./config-agents.ts";
-import { type Dialect, dialectOf, type ForeignFile, foreignStem, type Translated } from "./dialects/index.ts";
+import { type ConfigAgentsOptions, type ConfigPlaces, createConfigAgents } from "./config-agents.ts";
+import { type Dialect, dialectOf, foreignStem, type Translated } from "./dialects/index.ts";
 import { opencodeConfigs, userConfigs } from "./opencode-config.ts";
 import { asMap, asText, itemsOf, wordsOf } from "./read/nodes.ts";
-import type { createReport } from "./report.ts";
 import type { Word } from "./word.ts";
 
 /** One agent file with the agents it names itself. */
@@ -54,24 +53,12 @@ export interface AgentShelf {
   namedIn(definition: MapNode, folder: string, inline: ReadonlySet<string>): Promise<NamedAgents>;
 }
 
-export interface AgentShelfOptions {
+export interface AgentShelfOptions extends ConfigAgentsOptions {
   readonly workspace: string;
   /** The folder of the agents that come with flow. */
   readonly builtIns: string;
   /** The user's home folder. */
   readonly home: string | undefined;
-  readonly problems: ReturnType<typeof createReport>;
-  /** A path as diagnostics show it. */
-  readonly shown: (path: string) => string;
-  readonly keyOf: (path: string) => string;
-  /** Receives every file, once. */
-  readonly keep: (file: {
-    readonly key: string;
-    readonly shown: string;
-    readonly bytes: Uint8Array;
-    readonly at: Span;
-  }) => void;
-  readonly translate: (file: ForeignFile) => Promise<Translated | undefined>;
 }
 
 /** Opens agent files, each once, and with each those it names. */

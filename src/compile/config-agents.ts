@@ -26,8 +26,10 @@ export interface ConfigAgent {
 
 export interface ConfigAgentsOptions {
   readonly problems: ReturnType<typeof createReport>;
+  /** A path as diagnostics show it. */
   readonly shown: (path: string) => string;
   readonly keyOf: (path: string) => string;
+  /** Receives every file, once. */
   readonly keep: (file: {
     readonly key: string;
     readonly shown: string;
