@@ -109,12 +109,16 @@ export class Place {
     return follow(child).ended;
   }
 
-  /** Ids of the runs, in the order they ended; within one second the ids themselves do not tell. */
+  /** Ids of the runs that have a log, in the order they ended; within one second the ids themselves do not tell. */
   runs(folder = ".flow/runs"): string[] {
     const path = join(this.folder, folder);
     if (!existsSync(path)) return [];
-    const ended = (run: string): number => statSync(join(path, run, "log.jsonl")).mtimeMs;
-    return readdirSync(path).sort((a, b) => ended(a) - ended(b));
+    const log = (run: string): string => join(path, run, "log.jsonl");
+    const ended = (run: string): number => statSync(log(run)).mtimeMs;
+    // A run that was killed as it began may have a folder and no more.
+    return readdirSync(path)
+      .filter((run) => existsSync(log(run)))
+      .sort((a, b) => ended(a) - ended(b));
   }
 
   /** The log of the last run as text. */
