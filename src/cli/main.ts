@@ -3,6 +3,7 @@ import { exitCodes } from "../model/outcome.ts";
 import { defineAgent } from "./commands/agent.ts";
 import { defineAgents } from "./commands/agents.ts";
 import { defineCache } from "./commands/cache.ts";
+import { defineCancel } from "./commands/cancel.ts";
 import { defineDoctor } from "./commands/doctor.ts";
 import { defineEval } from "./commands/eval.ts";
 import { defineGraph } from "./commands/graph.ts";
@@ -52,7 +53,17 @@ function defineProgram(): Command {
     .showSuggestionAfterError()
     .addHelpText("after", exitCodeHelp)
     .exitOverride();
-  const running = [defineRun, defineAgent, defineResume, defineRuns, defineShow, defineLogs, defineWhy, defineCache];
+  const running = [
+    defineRun,
+    defineAgent,
+    defineResume,
+    defineCancel,
+    defineRuns,
+    defineShow,
+    defineLogs,
+    defineWhy,
+    defineCache,
+  ];
   const writing = [
     defineValidate,
     defineAgents,

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import type { LogLine } from "../model/event.ts";
+import { takeOrders } from "../runlog/orders.ts";
 import type { CancelAgent, Conditions, LogWatch, Watched } from "./requests.ts";
 
 /**
@@ -22,9 +23,12 @@ export function startLive<Request extends Conditions, Ended>(
   request: Request,
   begin: (request: Request & Watched) => Promise<Ended>,
 ): Run<Ended> {
-  const trail = new Trail();
   const cancel = new AbortController();
   const kill = new AbortController();
+  const trail = new Trail((now) => {
+    cancel.abort("SIGINT");
+    if (now) kill.abort("SIGINT");
+  });
   const watched = {
     ...request,
     watch: trail,
@@ -48,17 +52,27 @@ export function startLive<Request extends Conditions, Ended>(
   });
 }
 
-/** Where a log is, and how far it has come. */
+/** Where a log is, how far it has come, and what others ask of the run through its folder. */
 class Trail implements LogWatch {
+  readonly #cancel: (now: boolean) => void;
   #cancelAgent: CancelAgent = () => false;
+  #stopTaking = (): void => undefined;
   #log: Parameters<LogWatch["opened"]>[0] | undefined;
   #hasEnded = false;
   /** Counts what happened to the log. */
   #news = 0;
   #waiting: (() => void)[] = [];
 
+  constructor(cancel: (now: boolean) => void) {
+    this.#cancel = cancel;
+  }
+
   opened(log: Parameters<LogWatch["opened"]>[0]): void {
     this.#log = log;
+    this.#stopTaking = takeOrders(dirname(log.file), (order) => {
+      if (order.cancel === "run") this.#cancel(order.now);
+      else this.#cancelAgent(order.agent, order);
+    });
     this.grew();
   }
 
@@ -78,6 +92,7 @@ class Trail implements LogWatch {
   }
 
   end(): void {
+    this.#stopTaking();
     this.#hasEnded = true;
     this.grew();
   }

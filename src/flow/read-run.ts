@@ -2,6 +2,7 @@ import { existsSync, watch } from "node:fs";
 import path from "node:path";
 import type { LogLine, Stamp } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
+import { nearest } from "../model/names.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { resolveLine } from "../runlog/blobs.ts";
 import type { StoredLine } from "../runlog/fields.ts";
@@ -58,6 +59,14 @@ export function locateRun(name: string, { runsDir, cwd = process.cwd() }: RunsPl
   if (!existsSync(path.join(folder, "log.jsonl")))
     return err(`${name} is not a run: there is no ${path.join(folder, "log.jsonl")}`);
   return ok(path.resolve(folder));
+}
+
+/** What to say of an agent run that is not among those of a run. */
+export function noSuchAgent(agent: string, known: readonly string[]): string {
+  const near = nearest(agent, known);
+  const shown = known.length > 20 ? [...known.slice(0, 20), "…"] : known;
+  const rest = known.length === 0 ? "no agent ran in it" : `there are ${shown.join(", ")}`;
+  return `there is no agent run ${JSON.stringify(agent)}; ${near === undefined ? rest : `did you mean ${near}?`}`;
 }
 
 type Values = ReadOptions["values"];

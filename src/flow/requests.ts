@@ -120,7 +120,14 @@ export type Refusal =
       readonly diagnostics: readonly Diagnostic[];
       readonly sources: SourceTexts;
     }
-  | { readonly kind: "unavailable" | "usage"; readonly exitCode: number; readonly message: string };
+  | PlainRefusal;
+
+/** One that a line says. */
+export interface PlainRefusal {
+  readonly kind: "unavailable" | "usage";
+  readonly exitCode: number;
+  readonly message: string;
+}
 
 /** A workflow that could start now, with everything it would start with. */
 export interface Prepared {
@@ -138,11 +145,11 @@ export type RunResult =
 export type ResumeResult = RunResult | { readonly started: false; readonly finished: RunEnd };
 
 /** Somebody has to ask for something else. */
-export function usage(message: string): Refusal {
+export function usage(message: string): PlainRefusal {
   return { kind: "usage", exitCode: exitCodes.usage, message };
 }
 
 /** Something that is needed is not there. */
-export function unavailable(message: string): Refusal {
+export function unavailable(message: string): PlainRefusal {
   return { kind: "unavailable", exitCode: exitCodes.unavailable, message };
 }

@@ -34,7 +34,7 @@ function splitTypes(text: string): string[] {
 }
 
 async function logs(run: string, flags: LogsFlags): Promise<void> {
-  const [{ eventTypes, readRun }, { isInside }, { visible }] = await Promise.all([
+  const [{ eventTypes, noSuchAgent, readRun }, { isInside }, { visible }] = await Promise.all([
     import("../../flow/read-run.ts"),
     import("../../render/log-lines.ts"),
     import("../../render/display.ts"),
@@ -66,7 +66,7 @@ async function logs(run: string, flags: LogsFlags): Promise<void> {
   }
   await out.flush();
   if (flags.agent !== undefined && process.exitCode === undefined && ![...agents].some((id) => isAgent(id, flags)))
-    return refuse(visible(wrongAgent(flags.agent, [...agents])));
+    return refuse(visible(noSuchAgent(flags.agent, [...agents])));
   if (!isFound && process.exitCode === undefined) await checkStep(run, flags);
 }
 
@@ -80,13 +80,6 @@ function agentOf({ agent, agentRun }: { readonly agent?: unknown; readonly agent
 function isAgent(id: string | undefined, { agent, tree }: LogsFlags): boolean {
   if (agent === undefined || id === agent) return true;
   return tree && id?.startsWith(`${agent}.`) === true;
-}
-
-function wrongAgent(agent: string, known: readonly string[]): string {
-  const near = nearest(agent, known);
-  const shown = known.length > 20 ? [...known.slice(0, 20), "…"] : known;
-  const rest = known.length === 0 ? "no agent ran in it" : `there are ${shown.join(", ")}`;
-  return `there is no agent run ${JSON.stringify(agent)}; ${near === undefined ? rest : `did you mean ${near}?`}`;
 }
 
 function isOfType(type: string, wanted: string): boolean {

@@ -1,0 +1,100 @@
+import { basename } from "node:path";
+import type { AgentOutcome } from "../model/message.ts";
+import type { RunOutcome } from "../model/outcome.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import { giveOrder, type Order } from "../runlog/orders.ts";
+import { isGoingOn, locateRun, noSuchAgent, readRun, type RunsPlace } from "./read-run.ts";
+import { type PlainRefusal, unavailable, usage } from "./requests.ts";
+
+export interface CancelRequest extends RunsPlace {
+  /** `latest`, the id of a run, its beginning, or its folder. */
+  readonly run: string;
+  /** Only this agent run of it, with all that it spawned. */
+  readonly agent?: string;
+  /** False: what the agent spawned goes on. */
+  readonly children?: boolean;
+  /** Everything of the run ends at once: no `undo`, no `always()` step. */
+  readonly now?: boolean;
+}
+
+/** What was cancelled, and how it ended: it may have come to an end of its own before it heard. */
+export interface Cancelled {
+  readonly run: string;
+  readonly outcome: RunOutcome | AgentOutcome;
+}
+
+/**
+ * Cancels a run that goes on in another process, or one of its agent runs, and waits for its end. It is refused where
+ * there is nothing to cancel, and where the process does not hear.
+ */
+export async function cancelRun(request: CancelRequest): Promise<Result<Cancelled, PlainRefusal>> {
+  const located = locateRun(request.run, request);
+  if (!located.ok) return err(usage(located.error));
+  const folder = located.value;
+  const run = basename(folder);
+  const { agent } = request;
+  const nothing = nothingToCancel(run, agent, await standing(folder));
+  if (nothing !== undefined) return err(usage(nothing));
+  if (!(await isTaken(folder, orderOf(request)))) {
+    const why = isGoingOn(folder) ? "does not hear: its process is stopped, or an older flow; `kill` it" : "has died";
+    return err(unavailable(`the run ${run} ${why}`));
+  }
+  const outcome = (it: Standing): Cancelled["outcome"] | undefined =>
+    agent === undefined ? it.end : it.agents.get(agent);
+  const ended = outcome(await standing(folder, (it) => outcome(it) === undefined));
+  return ended === undefined ? err(unavailable(`the run ${run} has died`)) : ok({ run, outcome: ended });
+}
+
+/** What a log says of those that can be cancelled. */
+interface Standing {
+  readonly isAlive: boolean;
+  /** How the run ended, if it has. */
+  end: RunOutcome | undefined;
+  /** By id; undefined is under way. */
+  readonly agents: Map<string, AgentOutcome | undefined>;
+}
+
+/** As of the end of the log, which is waited for as long as `goOn` says, if it is there. */
+async function standing(folder: string, goOn?: (it: Standing) => boolean): Promise<Standing> {
+  const it: Standing = { isAlive: isGoingOn(folder), end: undefined, agents: new Map() };
+  const follow = goOn && { follow: async () => goOn(it) };
+  for await (const record of readRun(folder, { values: "none", ...follow })) {
+    if (record.kind !== "event") continue;
+    const { line } = record;
+    if (line.type === "run.finished") it.end = line.outcome;
+    else if (line.type === "run.resumed") it.end = undefined;
+    else if (line.type === "agent.started") it.agents.set(line.agent, undefined);
+    else if (line.type === "agent.finished") it.agents.set(line.agent, line.outcome);
+  }
+  return it;
+}
+
+function nothingToCancel(
+  run: string,
+  agent: string | undefined,
+  { isAlive, end, agents }: Standing,
+): string | undefined {
+  if (end !== undefined) return `the run ${run} has ended: ${end}`;
+  if (!isAlive) return `the run ${run} does not go on: it was interrupted`;
+  if (agent === undefined) return undefined;
+  if (!agents.has(agent)) return noSuchAgent(agent, [...agents.keys()]);
+  const outcome = agents.get(agent);
+  return outcome === undefined ? undefined : `the agent run ${agent} has ended: ${outcome}`;
+}
+
+function orderOf({ agent, children = true, now = false }: CancelRequest): Order {
+  return agent === undefined ? { cancel: "run", now } : { cancel: "agent", agent, children };
+}
+
+/** Milliseconds in which a process that lives takes an order. */
+const patience = 5000;
+const lookEvery = 20;
+
+/** Whether the order was heard; otherwise it is taken back. */
+async function isTaken(folder: string, order: Order): Promise<boolean> {
+  const given = giveOrder(folder, order);
+  if (given === undefined) return false;
+  for (let waited = 0; waited < patience && !given.isTaken(); waited += lookEvery)
+    await new Promise((resolve) => setTimeout(resolve, lookEvery));
+  return given.takeBack() === "taken";
+}

@@ -1,0 +1,171 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { Place, type Running } from "./flow.ts";
+import { ends, replies, task } from "./lineage.ts";
+
+async function within<T>(files: Readonly<Record<string, string>>, work: (place: Place) => Promise<T>): Promise<T> {
+  const place = new Place(files);
+  try {
+    return await work(place);
+  } finally {
+    place.remove();
+  }
+}
+
+const waits = {
+  "w.yaml": `
+steps:
+  made: { run: 'echo made >> told', undo: { run: 'echo undone >> told' } }
+  waits-here: { needs: [made], run: 'until test -e go; do sleep 0.05; done' }
+  last: { needs: [waits-here], if: "always()", run: 'echo last >> told' }
+`,
+};
+
+async function waiting(place: Place): Promise<Running> {
+  const running = place.start(["run", "w.yaml"]);
+  await running.said("waits-here start");
+  return running;
+}
+
+function orders(place: Place): string {
+  return join(place.folder, ".flow/runs", place.runs().at(-1) ?? "", "orders");
+}
+
+describe.concurrent("flow cancel", () => {
+  test.each([
+    ["as Ctrl-C does: undo and always() steps run", [], "made\nlast\nundone\n"],
+    ["with --now at once", ["--now"], "made\n"],
+  ])("ends a run %s", (_, words, told) =>
+    within(waits, async (place) => {
+      const running = await waiting(place);
+      const cancelled = await place.flow(["cancel", "latest", ...words]);
+      const [run = ""] = place.runs();
+      expect(cancelled).toMatchObject({ code: 0, stdout: `cancelled ${run}\n`, stderr: "" });
+      expect((await running.ended).code).toBe(130);
+      expect(place.read("told")).toBe(told);
+      expect(place.events().at(-1)).toMatchObject({ type: "run.finished", outcome: "cancelled", exitCode: 130 });
+      expect(existsSync(orders(place))).toBe(false);
+    }),
+  );
+
+  test("takes the path of a run, and finds it where --runs-dir says", () =>
+    within(waits, async (place) => {
+      const running = place.start(["run", "w.yaml", "--runs-dir", "elsewhere"]);
+      await running.said("waits-here start");
+      const [run = ""] = readdirSync(join(place.folder, "elsewhere"));
+      expect((await place.flow(["cancel", "latest"])).stderr).toContain("there are no runs in ");
+      const cancelled = await place.flow(["cancel", run.slice(0, -2), "--runs-dir", "elsewhere"]);
+      expect(cancelled.stdout).toBe(`cancelled ${run}\n`);
+      await running.ended;
+    }));
+
+  test("says what there is not to cancel", () =>
+    within(waits, async (place) => {
+      place.write("go", "");
+      await place.flow(["run", "w.yaml"]);
+      const [ended = ""] = place.runs();
+      const refusal = async (...words: string[]): Promise<readonly [number | null, string]> => {
+        const { code, stderr } = await place.flow(["cancel", ...words]);
+        return [code, stderr];
+      };
+      expect(await refusal("latest")).toEqual([2, `flow: the run ${ended} has ended: success\n`]);
+      expect(await refusal("nothing")).toEqual([2, expect.stringContaining('begins with "nothing"; the newest are')]);
+      expect(await refusal("latest", "--alone")).toEqual([2, "flow: --alone goes with --agent\n"]);
+      expect(await refusal("latest", "--now", "--agent", "a@1")).toEqual([
+        2,
+        "flow: --now is for a whole run, not for --agent\n",
+      ]);
+      const { code } = await place.flow(["cancel"]);
+      expect(code).toBe(2);
+    }));
+
+  test("says that a run was interrupted; what was asked of it is forgotten by its resume", () =>
+    within(waits, async (place) => {
+      const running = await waiting(place);
+      running.kill("SIGKILL");
+      await running.ended;
+      const [run = ""] = place.runs();
+      const cancelled = await place.flow(["cancel", "latest"]);
+      expect([cancelled.code, cancelled.stderr]).toEqual([
+        2,
+        `flow: the run ${run} does not go on: it was interrupted\n`,
+      ]);
+      place.write(`.flow/runs/${run}/orders/old.json`, '{"cancel":"run"}');
+      place.write("go", "");
+      expect((await place.flow(["resume", "latest"])).code).toBe(0);
+    }));
+
+  test("does not wait for a process that is stopped, which never hears of it", () =>
+    within(waits, async (place) => {
+      const running = await waiting(place);
+      running.kill("SIGSTOP");
+      const cancelled = await place.flow(["cancel", "latest"]);
+      expect([cancelled.code, cancelled.stderr]).toEqual([3, expect.stringContaining("does not hear")]);
+      expect(readdirSync(orders(place))).toEqual([]);
+      place.write("go", "");
+      running.kill("SIGCONT");
+      expect((await running.ended).code).toBe(0);
+    }));
+
+  test.each(["no JSON", "[]", "{}", '{"cancel":"all"}', '{"cancel":"agent"}', '{"cancel":"agent","agent":"none@1"}'])(
+    "does not understand %s, which changes nothing",
+    (text) =>
+      within(waits, async (place) => {
+        const running = await waiting(place);
+        const order = join(orders(place), "some.json");
+        place.write(order.slice(place.folder.length), text);
+        while (existsSync(order)) await new Promise((resolve) => setTimeout(resolve, 20));
+        place.write("go", "");
+        expect((await running.ended).code).toBe(0);
+      }),
+  );
+});
+
+const tree = {
+  "w.yaml": `
+model: scripted/replies.yaml
+permissions: { "*": allow }
+agents:
+  middle: { instructions: M., subagents: [bottom] }
+  bottom: { instructions: B., tools: [LS] }
+steps: { a: { agent: { prompt: Lead., tools: [LS], subagents: [middle], limits: { depth: 2 } } } }
+`,
+  "replies.yaml": replies({
+    a: [`{ calls: [${task("middle")}] }`, "{ text: ok }", "{ text: heard }"],
+    middle: [`{ calls: [${task("bottom")}] }`, "{ text: ok }"],
+    bottom: ["{ delay: 2s, text: late }"],
+  }),
+};
+
+describe.concurrent("flow cancel --agent", () => {
+  test.each([
+    ["with all that it spawned", [], ["a@1.1.1 cancelled", "a@1.1 cancelled", "a@1 done"]],
+    ["alone", ["--alone"], ["a@1.1 cancelled", "a@1.1.1 done", "a@1 done"]],
+  ])("ends one agent %s, and the rest goes on", (_, words, expected) =>
+    within(tree, async (place) => {
+      const running = place.start(["run", "w.yaml", "-v"]);
+      await running.said("a>bottom@1.1.1 start");
+      const cancelled = await place.flow(["cancel", "latest", "--agent", "a@1.1", ...words]);
+      const [run = ""] = place.runs();
+      expect(cancelled).toMatchObject({ code: 0, stdout: `cancelled a@1.1 of ${run}\n`, stderr: "" });
+      expect((await running.ended).code).toBe(0);
+      const ended = ends(place.events()).map((end) => end.split(" "));
+      expect(ended.map(([id, , outcome]) => `${id} ${outcome}`)).toEqual(expected);
+    }),
+  );
+
+  test("names the nearest agent for one that is not there, and says of one that has ended how", () =>
+    within(tree, async (place) => {
+      place.write("replies.yaml", tree["replies.yaml"].replace("- { text: ok }", "- { delay: 5s, text: ok }"));
+      const running = place.start(["run", "w.yaml", "-v"]);
+      await running.said("a>bottom@1.1.1 ok");
+      const [unknown, ended] = await Promise.all(
+        ["a@1.1.2", "a@1.1.1"].map((agent) => place.flow(["cancel", "latest", "--agent", agent])),
+      );
+      expect([unknown?.code, unknown?.stderr]).toEqual([2, expect.stringContaining('"a@1.1.2"; did you mean a@1.1')]);
+      expect([ended?.code, ended?.stderr]).toEqual([2, "flow: the agent run a@1.1.1 has ended: done\n"]);
+      running.kill("SIGINT");
+      await running.ended;
+    }));
+});
