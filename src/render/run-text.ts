@@ -159,16 +159,18 @@ function failureRemark({ tree }: View, node: StepNode): string {
   return failureText({ ...error, ...(position !== undefined && { position }) });
 }
 
-/** Attempts, where there was more than one, and agents below the attempt they belong to. */
-function tryRows(view: View, { attempts, agents, status }: StepNode, depth: number): Row[] {
-  if (attempts.length < 2) return agentRows(view, agents, depth);
-  return attempts.flatMap((attempt) => {
+/** Attempts, where there was more than one, and agents below the attempt they belong to; first those of earlier starts. */
+function tryRows(view: View, { attempts, agents, earlier, status }: StepNode, depth: number): Row[] {
+  const before = agentRows(view, earlier, depth).map((row) => ({ ...row, what: `earlier, ${row.what}` }));
+  if (attempts.length < 2) return [...before, ...agentRows(view, agents, depth)];
+  const tried = attempts.flatMap((attempt) => {
     // The failure of the last attempt is the step's own and stands there.
     const isTold = attempt === attempts.at(-1) && status === "failure";
     const own = agents.filter((agent) => agent.attempt === attempt.attempt);
     const row = attemptRow(view, isTold ? { ...attempt, error: undefined } : attempt, depth);
     return [row, ...agentRows(view, own, depth + 1)];
   });
+  return [...before, ...tried];
 }
 
 function attemptRow(view: View, { attempt, outcome, error, duration: took, delay }: AttemptNode, depth: number): Row {

@@ -58,7 +58,7 @@ export interface StepNode {
   /** The last lines a failed command wrote. */
   tail: readonly string[];
   undone: Undone | undefined;
-  /** What became of the worktrees of its attempts. */
+  /** What became of the worktrees of its attempts, those of earlier starts and of steps that a group's next attempt forgets too. */
   worktrees: WorktreeNode[];
   /** The line of its end before the last resume, which still holds. */
   reused: number | undefined;
@@ -69,12 +69,12 @@ export interface StepNode {
   answer: ApprovalAnswer | undefined;
   /** How often it was started again: by a resume, or because the group around it was tried again. */
   again: number;
-  /** What it spent before it was started again, but for what `agents` have taken over. */
+  /** What steps in it spent that a later attempt of it has forgotten. */
   before: Usage;
-  /** Agent runs of before, which are counted there. */
-  lost: readonly AgentNode[];
+  /** Agent runs of earlier starts, but for those that `agents` go on with. */
+  earlier: readonly AgentNode[];
   /** How it stood when it was started again. */
-  past: Pick<StepNode, "attempts" | "agents" | "worktrees" | "before" | "duration" | "asked" | "answer"> | undefined;
+  past: Pick<StepNode, "attempts" | "agents" | "earlier" | "duration" | "asked" | "answer"> | undefined;
   children: StepNode[];
 }
 
@@ -267,7 +267,7 @@ function newNode(path: string, label: string): StepNode {
     answer: undefined,
     again: 0,
     before: noUsage,
-    lost: [],
+    earlier: [],
     past: undefined,
     children: [],
   };
@@ -342,19 +342,20 @@ function growAttempts(tree: RunTree, node: StepNode, event: AttemptEvent): void 
 }
 
 function startAgain(node: StepNode): void {
-  const { path, label, again, children, attempts, agents, worktrees, before, duration, asked, answer } = node;
-  const spent = agents.reduce((sum, { usage }) => addUsage(sum, usage), before);
-  const past = { attempts, agents, worktrees, before, duration, asked, answer };
+  const { path, label, again, children, attempts, agents, earlier, worktrees, before, duration, asked, answer } = node;
+  const past = { attempts, agents, earlier, duration, asked, answer };
   const times = node.started === undefined ? again : again + 1;
-  Object.assign(node, newNode(path, label), { again: times, before: spent, lost: agents, past, children });
+  const kept = { worktrees, before, children, earlier: [...earlier, ...agents] };
+  Object.assign(node, newNode(path, label), kept, { again: times, past });
 }
 
-/** Another attempt of a group begins with none of its steps done; only the money stays spent. */
+/** Another attempt of a group begins with none of its steps done; the money stays spent, and patches stay kept. */
 function forgetInside(tree: RunTree, node: StepNode): void {
   node.before = node.children.reduce((sum, child) => addUsage(sum, totalUsage(child)), node.before);
   const forget = (children: readonly StepNode[]): void => {
     for (const child of children) {
       tree.nodes.delete(child.path);
+      node.worktrees.push(...child.worktrees);
       forget(child.children);
     }
   };
@@ -368,7 +369,7 @@ function growAgent(node: StepNode, event: AgentEvent, time: number): void {
     // Only where there were commands to run.
     const sandbox = event.tools.includes("Bash") ? event.sandbox : undefined;
     const attempt = node.attempts.at(-1)?.attempt ?? 1;
-    const before = [...(node.past?.agents ?? []), ...node.agents].findLast((it) => it.agent === continues);
+    const before = [...node.earlier, ...node.agents].findLast((it) => it.agent === continues);
     // One that had ended is asked something else, and counts for itself.
     const cutOff = spawned && before?.outcome !== undefined && before.outcome !== "cancelled" ? undefined : before;
     if (cutOff) takeOver(node, cutOff);
@@ -417,9 +418,8 @@ function growAgent(node: StepNode, event: AgentEvent, time: number): void {
 function takeOver(node: StepNode, cutOff: AgentNode): void {
   const ended = ({ agent, outcome }: AgentNode): boolean =>
     agent.startsWith(`${cutOff.agent}.`) && outcome !== undefined && outcome !== "cancelled";
-  node.agents.push(...node.lost.filter(ended));
-  node.lost = node.lost.filter((agent) => agent !== cutOff && !ended(agent));
-  node.before = node.lost.reduce((sum, { usage }) => addUsage(sum, usage), node.past?.before ?? noUsage);
+  node.agents.push(...node.earlier.filter(ended));
+  node.earlier = node.earlier.filter((agent) => agent !== cutOff && !ended(agent));
 }
 
 function growTeam({ agents }: StepNode, event: TeamEvent): void {
@@ -454,8 +454,8 @@ export function familyUsage(agents: readonly AgentNode[], agent: AgentNode): Usa
 }
 
 /** Tokens and money of a step with everything in it. */
-export function totalUsage({ before, agents, children }: StepNode): Usage {
-  const own = agents.reduce((sum, { usage }) => addUsage(sum, usage), before);
+export function totalUsage({ before, earlier, agents, children }: StepNode): Usage {
+  const own = [...earlier, ...agents].reduce((sum, { usage }) => addUsage(sum, usage), before);
   return children.reduce((sum, child) => addUsage(sum, totalUsage(child)), own);
 }
 

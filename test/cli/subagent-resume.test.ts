@@ -135,6 +135,14 @@ describe("a resume of agents in three levels", () => {
     const { code, stderr } = await place.flow(["resume", "latest"]);
     expect([code, stderr]).toEqual([0, expect.stringContaining("its definition changed")]);
     expect(of(place.events(), "agent.started").filter(({ name }) => name === "bottom")).toHaveLength(2);
+    const shown = (await place.flow(["show", "latest"])).stdout;
+    expect(shown.match(/agent bottom +ok +earlier, /g)).toHaveLength(1);
+    expect(shown.match(/agent bottom +ok +\d/g)).toHaveLength(1);
+    const { steps, usage } = JSON.parse((await place.flow(["show", "latest", "--json"])).stdout);
+    const names = (agents: readonly { readonly name: string }[]): string[] => agents.map(({ name }) => name).sort();
+    expect(names(steps[0].earlierAgents)).toEqual(["a", "bottom", "middle", "side"]);
+    expect(names(steps[0].agents)).toEqual(["a", "bottom", "middle", "side"]);
+    expect(steps[0].usage).toEqual(usage);
   });
 
   it.each(["SIGKILL", "SIGINT"] as const)("after %s in the middle does all that was left", async (signal) => {

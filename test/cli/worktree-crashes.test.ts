@@ -116,6 +116,8 @@ describe.concurrent("a worktree that was open when flow died", () => {
         untouched,
       ]);
       expect(place.read(`.flow/runs/${run}/files/add-1.patch`)).toContain("+line");
+      const shown = await place.flow(["show", "latest"]);
+      expect(shown.stdout).toMatch(/ add +ok +run, start 2 [^]*patch not applied[^]*add-1\.patch[^]*patch applied/);
     }));
 
   test("is kept and removed by the next run in the repository, whatever that does", () =>
