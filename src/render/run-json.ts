@@ -1,7 +1,8 @@
 import type { Json } from "../model/json.ts";
 import { runLimits, stepLimits } from "./budget.ts";
 import { isOver, runState, type RunView, stateOf } from "./run-state.ts";
-import { type AgentNode, childrenOf, familyUsage, type StepNode, totalUsage } from "./run-tree.ts";
+import { type AgentNode, childrenOf, familyUsage } from "./agent-tree.ts";
+import { type StepNode, totalUsage } from "./run-tree.ts";
 import { teamView } from "./team.ts";
 import type { Explanation } from "./why.ts";
 

@@ -1,19 +1,11 @@
+import { type AgentNode, childrenOf, familyUsage } from "./agent-tree.ts";
 import { budgetText, runLimits, stepLimits } from "./budget.ts";
 import { cut, displayWidth, pad, wrap } from "./display.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { placeOf } from "./place.ts";
 import { teamRemarks, teamView } from "./team.ts";
 import { approvalText, failureText, skipText } from "./progress.ts";
-import {
-  type AgentNode,
-  type AttemptNode,
-  childrenOf,
-  familyUsage,
-  rootCause,
-  type StepNode,
-  totalUsage,
-  type Undone,
-} from "./run-tree.ts";
+import { type AttemptNode, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
 import { countText, isOver, type RunView, runState, stateOf, type Word, words } from "./run-state.ts";
 import { count, duration, money, oneLine } from "./words.ts";
 import { patchText } from "./worktree-text.ts";

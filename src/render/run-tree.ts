@@ -1,6 +1,5 @@
 import type {
   Again,
-  AgentEvent,
   ApprovalAnswer,
   ApprovalEvent,
   ApprovalRequest,
@@ -8,17 +7,15 @@ import type {
   CacheMiss,
   Event,
   LogLine,
-  SandboxState,
-  SpawnedBy,
   StepEvent,
 } from "../model/event.ts";
 import { isJsonObject, type Json, own } from "../model/json.ts";
-import { addUsage, type AgentOutcome, noUsage, type Usage } from "../model/message.ts";
+import { addUsage, noUsage, type Usage } from "../model/message.ts";
 import type { Failure, SkipReason, StepOutcome } from "../model/outcome.ts";
 import type { Plan, StepKind } from "../model/plan.ts";
 import { Spending } from "../model/spending.ts";
 import { unreachable } from "../model/result.ts";
-import { foldTeam, type TeamEvent, type TeamState } from "../model/team.ts";
+import { type AgentsOfStep, growAgent, growTeam, isAgentEvent, isTeamEvent } from "./agent-tree.ts";
 
 /** A run as far as its events tell it. {@link grow} alone writes to it. Times are milliseconds since 1970. */
 export interface RunTree {
@@ -41,7 +38,7 @@ export interface RunTree {
 export type NodeStatus = "pending" | "ready" | "running" | "waiting" | StepOutcome;
 
 /** A step, an item of a `foreach` (`[2]`) or an iteration of a `repeat` (`#2`). */
-export interface StepNode {
+export interface StepNode extends AgentsOfStep {
   readonly path: string;
   /** The last part of the path: `build`, `[2]`, `#2`. */
   readonly label: string;
@@ -52,7 +49,6 @@ export interface StepNode {
   started: number | undefined;
   duration: number | undefined;
   attempts: AttemptNode[];
-  agents: AgentNode[];
   reason: SkipReason | undefined;
   error: Failure | undefined;
   /** The last lines a failed command wrote. */
@@ -71,8 +67,6 @@ export interface StepNode {
   again: number;
   /** What steps in it spent that a later attempt of it has forgotten. */
   before: Usage;
-  /** Agent runs of earlier starts, but for those that `agents` go on with. */
-  earlier: readonly AgentNode[];
   /** How it stood when it was started again. */
   past: Pick<StepNode, "attempts" | "agents" | "earlier" | "duration" | "asked" | "answer"> | undefined;
   children: StepNode[];
@@ -99,36 +93,6 @@ export interface AttemptNode {
   readonly again: Again | undefined;
   /** How long the next attempt waited. */
   delay: number | undefined;
-}
-
-export interface AgentNode {
-  readonly agent: string;
-  readonly parent: string | null;
-  readonly name: string;
-  /** How it came to be spawned; absent on the agent of a step. */
-  readonly spawned?: SpawnedBy;
-  /** The agent run whose conversation it goes on with. */
-  readonly continues?: string;
-  /** Those it took the place of in a resume: what they spawned is its. */
-  readonly was: readonly string[];
-  /** What it was asked, the beginning of it. */
-  input: string | undefined;
-  /** What it answered: its last text, the beginning of it, or its structured answer. */
-  output: Json | undefined;
-  readonly model: string;
-  readonly provider: string;
-  /** What its commands ran in, as far as the log has it. */
-  readonly sandbox: SandboxState | undefined;
-  /** The attempt of the step it belongs to, from 1. */
-  readonly attempt: number;
-  readonly started: number;
-  outcome: AgentOutcome | undefined;
-  reason: string;
-  turns: number;
-  usage: Usage;
-  duration: number | undefined;
-  /** The last team it led. */
-  team: TeamState | undefined;
 }
 
 export interface Undone {
@@ -166,14 +130,6 @@ export function grow(tree: RunTree, line: LogLine): void {
 
 function isStepEvent(line: LogLine): line is StepEvent & LogLine {
   return line.type.startsWith("step.");
-}
-
-function isTeamEvent(line: LogLine): line is TeamEvent & LogLine {
-  return line.type.startsWith("team.");
-}
-
-function isAgentEvent(line: LogLine): line is AgentEvent & LogLine {
-  return "agent" in line;
 }
 
 /** The steps of the workflow itself are there from the start, in the order they are written. */
@@ -361,96 +317,6 @@ function forgetInside(tree: RunTree, node: StepNode): void {
   };
   forget(node.children);
   node.children = [];
-}
-
-function growAgent(node: StepNode, event: AgentEvent, time: number): void {
-  if (event.type === "agent.started") {
-    const { agent, parent, name, spawned, continues, model, provider } = event;
-    // Only where there were commands to run.
-    const sandbox = event.tools.includes("Bash") ? event.sandbox : undefined;
-    const attempt = node.attempts.at(-1)?.attempt ?? 1;
-    const before = [...node.earlier, ...node.agents].findLast((it) => it.agent === continues);
-    // One that had ended is asked something else, and counts for itself.
-    const cutOff = spawned && before?.outcome !== undefined && before.outcome !== "cancelled" ? undefined : before;
-    if (cutOff) takeOver(node, cutOff);
-    const unknown = { outcome: undefined, reason: "", turns: 0, duration: undefined, output: undefined };
-    const origin = { ...(spawned && { spawned }), ...(continues !== undefined && { continues }) };
-    const taken = {
-      team: cutOff?.team,
-      input: cutOff?.input,
-      usage: cutOff?.usage ?? noUsage,
-      was: cutOff ? [cutOff.agent, ...cutOff.was] : [],
-    };
-    node.agents.push({
-      agent,
-      parent,
-      name,
-      ...origin,
-      ...taken,
-      model,
-      provider,
-      sandbox,
-      attempt,
-      started: time,
-      ...unknown,
-    });
-    return;
-  }
-  const agent = node.agents.findLast((it) => it.agent === event.agent);
-  if (agent === undefined) return;
-  if (event.type === "message") agent.input ??= askedIn(event);
-  else if (event.type === "turn.finished") {
-    agent.turns = event.turn;
-    agent.usage = addUsage(agent.usage, event.usage);
-  } else if (event.type === "model.retry" || event.type === "model.failed") {
-    agent.usage = addUsage(agent.usage, event.usage ?? noUsage);
-  } else if (event.type === "model.fallback") {
-    Object.assign(agent, { model: event.model, provider: event.provider });
-  } else if (event.type === "context.compressed" && event.how === "summarised") {
-    agent.usage = addUsage(agent.usage, event.usage);
-  } else if (event.type === "agent.finished") {
-    const { outcome, reason, turns, usage, duration, text, output = cutText(text) } = event;
-    Object.assign(agent, { outcome, reason, turns, usage, duration, output });
-  }
-}
-
-/** What an agent run that was cut off had spawned, and has ended, belongs to the one that goes on with it. */
-function takeOver(node: StepNode, cutOff: AgentNode): void {
-  const ended = ({ agent, outcome }: AgentNode): boolean =>
-    agent.startsWith(`${cutOff.agent}.`) && outcome !== undefined && outcome !== "cancelled";
-  node.agents.push(...node.earlier.filter(ended));
-  node.earlier = node.earlier.filter((agent) => agent !== cutOff && !ended(agent));
-}
-
-function growTeam({ agents }: StepNode, event: TeamEvent): void {
-  const lead = agents.findLast(({ agent }) => agent === event.agent);
-  if (lead) lead.team = foldTeam(lead.team, event);
-}
-
-/** Whoever wants the whole of it reads the log. */
-const longestText = 4000;
-
-function cutText(text: string): string {
-  return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
-}
-
-/** What somebody asks of an agent, and no results of its calls. */
-function askedIn({ message, usage }: Extract<AgentEvent, { type: "message" }>): string | undefined {
-  if (message.role !== "user" || usage !== undefined) return undefined;
-  const texts = message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  return texts.length < message.blocks.length || texts.length === 0 ? undefined : cutText(texts.join("\n"));
-}
-
-/** What an agent run spawned. */
-export function childrenOf(agents: readonly AgentNode[], { agent, was }: AgentNode): readonly AgentNode[] {
-  return agents.filter(({ parent }) => parent !== null && (parent === agent || was.includes(parent)));
-}
-
-/** Tokens and money of one agent run and of all that it spawned; each counts once, whatever a log says of parents. */
-export function familyUsage(agents: readonly AgentNode[], agent: AgentNode): Usage {
-  const family = new Set([agent]);
-  for (const one of family) for (const child of childrenOf(agents, one)) family.add(child);
-  return [...family].reduce((sum, { usage }) => addUsage(sum, usage), noUsage);
 }
 
 /** Tokens and money of a step with everything in it. */

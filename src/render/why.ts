@@ -1,3 +1,4 @@
+import type { AgentNode } from "./agent-tree.ts";
 import type { Again, ApprovalAnswer, ApprovalRequest } from "../model/event.ts";
 import type { Span } from "../model/diagnostic.ts";
 import { nearest } from "../model/names.ts";
@@ -6,7 +7,6 @@ import type { Step, StepKind } from "../model/plan.ts";
 import { placeOf, stepOf } from "./place.ts";
 import { isOver, type RunView, stateOf } from "./run-state.ts";
 import {
-  type AgentNode,
   type AttemptNode,
   type CacheNote,
   parentPath,
