@@ -40,8 +40,8 @@ export interface CallSetting {
 /** Tools whose parameters were compiled. */
 export type Validators = WeakMap<Tool, ReturnType<typeof compileSchema>>;
 
-/** How long a tool that ignores its signal can hold up a cancelled run, in milliseconds. */
-const cancelGrace = 5_000;
+/** How long a tool that ignores its signal can hold up a cancelled run, in milliseconds; a process is killed before. */
+const cancelGrace = 7_000;
 /** Read-only calls that run at once. */
 const parallelCalls = 16;
 const maxListedErrors = 5;

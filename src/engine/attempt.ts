@@ -21,6 +21,12 @@ export interface Bounds {
 }
 
 /**
+ * How long a body that contains no steps may take to end once it was told to, in milliseconds: longer than a process
+ * with its SIGTERM and SIGKILL, and longer than an agent that gives a deaf tool up, so that both say how they ended.
+ */
+export const graceAfterAbort = 8000;
+
+/**
  * Runs a body once. When its time is up its signal is aborted and its end awaited, because a step must not go on
  * beside the ones after it; a body that does not end within the grace is left behind. Never throws.
  */

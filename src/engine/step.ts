@@ -7,7 +7,7 @@ import type { Fingerprint } from "../model/event.ts";
 import type { Named, Retry, Step, Template } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok, unreachable } from "../model/result.ts";
-import { runAttempt } from "./attempt.ts";
+import { graceAfterAbort, runAttempt } from "./attempt.ts";
 import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
 import { runCached } from "./cached.ts";
 import { runItems } from "./items.ts";
@@ -225,8 +225,6 @@ function runBody(run: StepRun, { inputs, timeout, attempt, again }: Try): BodyRe
   const ended = runAttempt(body, { clock: engine.clock, signal, kill: engine.kill, timeout, grace, around });
   return step.outputs === undefined ? ended : then(ended, (result) => mapOutputs(run, step.outputs ?? [], result));
 }
-
-const graceAfterAbort = 5000;
 
 function mapOutputs(run: StepRun, mapping: readonly Named<Template>[], result: BodyResult): BodyResult {
   if (result.outcome !== "success") return result;

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../model/json.ts";
 import type { StepOutcome } from "../model/outcome.ts";
-import { runAttempt } from "./attempt.ts";
+import { graceAfterAbort, runAttempt } from "./attempt.ts";
 import { elapsed } from "../model/ports.ts";
 import type { BodyResult, Done, Engine } from "./engine.ts";
 import { limitsAround } from "./limits.ts";
@@ -51,7 +51,7 @@ async function undoOne(engine: Engine, { step, path, sight, outputs }: Done, sig
     signal,
     kill: engine.kill,
     timeout: undefined,
-    grace: 5000,
+    grace: graceAfterAbort,
     around: undefined,
   });
 }

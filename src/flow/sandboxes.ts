@@ -1,12 +1,13 @@
 import { mkdirSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { isJsonObject, type Json, own } from "../model/json.ts";
 import type { Agent, Plan } from "../model/plan.ts";
 import type { Launch } from "../process/namespace.ts";
 import { sandboxLaunch } from "../process/sandbox.ts";
 import { type GitHold, holdGit } from "../process/sandbox-git.ts";
 import { isSecretFile } from "../tools/secret-files.ts";
+import { builtInAgentsFolder } from "./built-in-agents.ts";
 
 /** `auto` is a sandbox where the machine has one. */
 export type SandboxWish = "auto" | "on" | "off";
@@ -44,6 +45,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const holds = new Map<string, GitHold>();
   const made = new Map<string, Launch | undefined>();
   const cache = cacheOf(env);
+  const shown = ownFolders();
   const launch = (folder: string, kind: "commands" | "online" | "servers", outer?: string): Launch | undefined => {
     const workspace = realpathSync(folder);
     const key = `${kind} ${workspace}`;
@@ -52,7 +54,15 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     holds.set(workspace, git);
     const isServers = kind === "servers";
     const around = outer !== undefined && { around: realpathSync(outer) };
-    const place = { workspace, ...around, home: homedir(), path: env["PATH"] ?? "", isSecret: isSecretFile, git };
+    const place = {
+      workspace,
+      ...around,
+      home: homedir(),
+      path: env["PATH"] ?? "",
+      isSecret: isSecretFile,
+      git,
+      shown,
+    };
     const writable = isServers ? folderAt(cache.folder) : [];
     const found = sandboxLaunch({ ...place, network: kind !== "commands", closesGit: isServers, writable });
     made.set(key, found);
@@ -78,6 +88,11 @@ function wishOf(agent: Agent | undefined, { managed, config }: SandboxWishes): S
 
 function asWish(value: Json | undefined): SandboxWish | undefined {
   return value === "auto" || value === "on" || value === "off" ? value : undefined;
+}
+
+/** Where flow and its Node lie: wherever somebody has put them, commands and servers can start them. */
+function ownFolders(): readonly string[] {
+  return [dirname(builtInAgentsFolder()), dirname(dirname(process.execPath))].map((path) => realpathSync(path));
 }
 
 /** Not the user's own caches: what a server puts there would be run outside by whoever fetches the same. */

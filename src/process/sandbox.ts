@@ -19,12 +19,16 @@ export interface SandboxOptions {
   readonly git?: GitHold;
   /** Repositories can only be read: for what lives too long to be looked after when it is over. */
   readonly closesGit?: boolean;
+  /** Folders that can be read wherever they lie, below `/tmp` too; absolute, without symbolic links. */
+  readonly shown?: readonly string[];
   /** Folders beside the workspace that may be written; absolute, there, and of nobody who could exchange them. */
   readonly writable?: readonly string[];
 }
 
 /** Below the home folder; what lies there opens other machines. */
 const hiddenAtHome = [".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh"];
+/** Empty in the sandbox: others leave sockets and files there. */
+const emptied = ["/tmp", "/run"];
 /** Read-only views of what machines keep below `/run`: how names are resolved, and where some have their programs. */
 const shownOfRun = ["/run/systemd/resolve", "/run/current-system"];
 
@@ -53,15 +57,14 @@ export function sandboxLaunch(options: SandboxOptions): Launch | undefined {
 }
 
 function sandboxArguments(options: SandboxOptions, git: GitHold): string[] {
-  const { workspace, around, home, network, isSecret, closesGit = false, writable = [] } = options;
+  const { workspace, around, home, network, isSecret, closesGit = false, shown = [], writable = [] } = options;
   const folders = around === undefined ? [workspace] : [workspace, around];
   const places = [
     ["--ro-bind", "/", "/"],
     ["--dev", "/dev"],
     ["--proc", "/proc"],
-    ["--tmpfs", "/tmp"],
-    ...(existsSync("/run") ? [["--tmpfs", "/run"]] : []),
-    ...shownOfRun.map((path) => ["--ro-bind-try", path, path]),
+    ...emptied.flatMap((path) => (existsSync(path) ? [["--tmpfs", path]] : [])),
+    ...[...shownOfRun, ...shown.filter(isInEmptied)].map((path) => ["--ro-bind-try", path, path]),
     ...hiddenAtHome.map((name) => join(home, name)).flatMap((path) => (existsSync(path) ? [["--tmpfs", path]] : [])),
     ...(around === undefined ? [] : [["--ro-bind", around, around]]),
     ...[...writable, workspace].map((path) => ["--bind", path, path]),
@@ -82,6 +85,10 @@ function sandboxArguments(options: SandboxOptions, git: GitHold): string[] {
     "--die-with-parent",
   ];
   return [...places.flat(), ...kernel, "--cap-drop", "ALL", ...(network ? [] : ["--unshare-net"])];
+}
+
+function isInEmptied(path: string): boolean {
+  return emptied.some((folder) => path.startsWith(`${folder}/`));
 }
 
 /** Files at the top of the workspace; below it the rules are what there is. */

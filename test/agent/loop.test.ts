@@ -342,7 +342,7 @@ describe("a cancelled agent", () => {
       },
     });
     expect(result.outcome).toBe("cancelled");
-    expect(waits).toEqual([5_000]);
+    expect(waits).toEqual([7_000]);
     expect(results[0]?.text).toContain("did not stop");
   });
 });

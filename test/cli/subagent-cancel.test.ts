@@ -68,6 +68,26 @@ describe("Ctrl-C with six sub-agents in three levels", () => {
   });
 });
 
+describe("a command that is deaf to SIGTERM", () => {
+  it("is killed in the end, and its agent and those above have theirs in the log", async () => {
+    const sleep = uniqueSleep();
+    const deaf = `trap "" TERM; while :; do sleep ${sleep}; done`;
+    const place = placeWith({
+      "flow.yaml": lead(""),
+      "replies.yaml": replies({
+        a: [`{ calls: [${task("sleeper")}] }`, "{ text: ok }"],
+        sleeper: [`{ calls: [{ name: Bash, args: { command: ${JSON.stringify(deaf)} } }] }`, "{ text: ok }"],
+      }),
+    });
+    const running = place.start(["run", "flow.yaml"]);
+    await untilRunning(sleep, 1);
+    running.kill("SIGINT");
+    expect((await running.ended).code).toBe(130);
+    expect(await leftAfter(sleep, 1000)).toBe(0);
+    expect(ends(place.events())).toEqual(["a@1.1 sleeper cancelled", "a@1 a cancelled"]);
+  });
+});
+
 describe("the time that is over", () => {
   it.each([
     ["of a child ends the child", ["", ""], { child: "budget", lead: "done", code: 0 }, task("brief")],

@@ -83,7 +83,7 @@ describe("a timeout", () => {
       { does: { a: deaf } },
     );
     const result = await finish(running);
-    expect(running.clock.monotonic()).toBe(6000);
+    expect(running.clock.monotonic()).toBe(9000);
     expect(brief(running.events)).toEqual(["a failure timeout", "b success"]);
     expect(result.error?.message).toContain("left behind");
   });
@@ -188,7 +188,7 @@ describe("a cancel", () => {
       else running.cancel();
       const result = await finish(running);
       expect(result.outcome).toBe("cancelled");
-      expect(running.clock.monotonic()).toBe(kill ? 0 : 5000);
+      expect(running.clock.monotonic()).toBe(kill ? 0 : 8000);
       expect(brief(running.events)).toEqual(["a cancelled", kill ? "b skipped cancelled" : "b success"]);
       expect(running.clock.pending).toBe(0);
     }
@@ -202,7 +202,7 @@ describe("a cancel", () => {
     running.clock.fireNext();
     running.cancel();
     expect((await finish(running)).outcome).toBe("cancelled");
-    expect(running.clock.monotonic()).toBe(13_000);
+    expect(running.clock.monotonic()).toBe(16_000);
     expect(brief(running.events)).toEqual(["b success", "a cancelled"]);
   });
 

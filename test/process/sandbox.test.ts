@@ -72,6 +72,24 @@ describe("without bubblewrap", () => {
 
 if (launch === undefined) console.log("skipped: this machine has no bubblewrap that works");
 describe.skipIf(launch === undefined)("in the sandbox", () => {
+  it("what is to be shown can be read and not written, below /tmp too, and nothing around it is there", async () => {
+    const place = mkdtempSync("/tmp/flow-shown-");
+    try {
+      for (const name of ["shown", "other"]) {
+        mkdirSync(join(place, name));
+        writeFileSync(join(place, name, "file"), `${name} is there\n`);
+      }
+      const shown = [join(place, "shown"), join(place, "none")];
+      const given = sandboxLaunch({ path, workspace, home, network: false, isSecret: () => false, shown });
+      const [read, wrote, other] = (
+        await inside(`cat ${place}/shown/file; echo x >> ${place}/shown/file; ls ${place}`, given)
+      ).split("\n");
+      expect([read, wrote, other]).toEqual(["shown is there", expect.stringContaining("Read-only"), "shown"]);
+    } finally {
+      rmSync(place, { recursive: true });
+    }
+  });
+
   let port = 0;
   const server = createServer((socket) => socket.end(canary));
   beforeAll(async () => {
