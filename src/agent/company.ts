@@ -78,7 +78,7 @@ export function hasCompany({ agent, body }: Pick<Prepared, "agent" | "body">): b
 const defaultDepth = 1;
 
 /** What the step says goes before the agent; a child never has more levels below it than its parent leaves. */
-function depthOf(agent: Agent, ofStep: number | undefined, parent: Parent | undefined): number {
+export function depthOf(agent: Agent, ofStep: number | undefined, parent: Pick<Parent, "depth"> | undefined): number {
   if (parent) return Math.min(parent.depth - 1, agent.limits.depth ?? Infinity);
   return ofStep ?? agent.limits.depth ?? defaultDepth;
 }

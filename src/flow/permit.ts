@@ -7,6 +7,7 @@ import { splitRule } from "../permissions/notation.ts";
 import { subjectKind } from "../permissions/subjects.ts";
 import { canonicalToolName } from "../tools/names.ts";
 import { workspaceOf } from "../runlog/runs.ts";
+import { agentsBelow } from "./agents-below.ts";
 import { check } from "./check.ts";
 import type { Conditions } from "./requests.ts";
 import { createRights, type RightsWishes } from "./rights.ts";
@@ -21,10 +22,12 @@ interface PermitSource extends RightsWishes {
   readonly call: string;
 }
 
-/** The verdict for one agent step. */
+/** The verdict for one agent. */
 export interface Permit extends Verdict {
   readonly step: string;
   readonly agent: string;
+  /** Of a sub-agent, or a member of a team: those it works for, the one of the step first. */
+  readonly below?: readonly string[];
 }
 
 export type PermitResult =
@@ -91,7 +94,7 @@ function noSuchAgent(agent: string, call: string): string {
   );
 }
 
-/** What the rules say of a call, for every agent step of a plan. Nothing runs. */
+/** What the rules say of a call, for every agent step of a plan and whoever may work below it. Nothing runs. */
 async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[], string>> {
   const call = readCall(source.call);
   if (!call.ok) return call;
@@ -104,8 +107,12 @@ async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[]
   const signal = new AbortController().signal;
   const root = plan.workflows[plan.root]?.scope;
   for (const { step, path } of root ? agentSteps(root, plan, "") : []) {
-    const name = step.body.kind === "agent" ? (plan.agents[step.body.agent]?.name ?? step.body.agent) : "";
-    permits.push({ step: path, agent: name, ...(await rights.value.of({ step, path, signal }).judge(call.value)) });
+    if (step.body.kind !== "agent") continue;
+    const agent = plan.agents[step.body.agent];
+    const own = rights.value.of({ step, path, signal });
+    permits.push({ step: path, agent: agent?.name ?? step.body.agent, ...(await own.judge(call.value)) });
+    for (const { above, ...it } of agent ? agentsBelow({ step, path, signal, agent, rights: own }, plan) : [])
+      permits.push({ step: path, agent: it.agent.name, below: above, ...(await it.rights.judge(call.value)) });
   }
   return permits.length > 0 ? ok(permits) : err("no step of it runs an agent");
 }

@@ -224,6 +224,43 @@ describe("flow permit", () => {
     expect(place.runs()).toEqual([]);
   });
 
+  it("judges whoever may work below as well, within those above, and ends by what the step's agent may", async () => {
+    place.write(
+      "tree.yaml",
+      `model: scripted/replies.yaml
+permissions: { Write: allow, Task: { "*": allow, barred: deny } }
+agents:
+  lead: { instructions: L., tools: [Write], subagents: [middle, explore, barred], limits: { depth: 2 } }
+  middle: { instructions: M., tools: [Write], subagents: [bottom, lead], permissions: { Write: { "*": deny, "src/**": allow } } }
+  bottom: { instructions: B., tools: [Write], subagents: [far], permissions: { Write: allow } }
+  far: { instructions: F., tools: [Write] }
+  barred: { instructions: B., tools: [Write] }
+  worker: { instructions: W., tools: [Write] }
+steps:
+  a: { agent: lead, prompt: hi }
+  b: { agent: lead, prompt: hi, limits: { depth: 0 } }
+  c: { agent: { instructions: C., tools: [Write], team: { members: [worker] } }, prompt: hi }
+`,
+    );
+    const { code, stdout } = await place.flow(["permit", "tree.yaml", "Write(docs/a.md)"]);
+    const lines = stdout.split("\n").filter((line) => !line.startsWith(" "));
+    expect(lines.map((line) => line.slice(0, line.indexOf(": ")))).toEqual([
+      "allow a (lead)",
+      "deny  a>middle",
+      "deny  a>explore",
+      "deny  a>middle>bottom",
+      "allow b (lead)",
+      "allow c (c)",
+      "allow c>worker",
+      "",
+    ]);
+    expect(code).toBe(0);
+    const inside = await place.flow(["permit", "tree.yaml", "Write(src/a.ts)", "--json"]);
+    const [, middle, , bottom] = JSON.parse(inside.stdout);
+    expect(middle).toMatchObject({ step: "a", agent: "middle", below: ["lead"], decision: "allow" });
+    expect(bottom).toMatchObject({ step: "a", agent: "bottom", below: ["lead", "middle"], decision: "allow" });
+  });
+
   it("takes an agent by its name", async () => {
     place.write("agents/rev.yaml", "name: rev\ninstructions: You.\npermissions: { allow: ['Bash(npm test)'] }\n");
     expect((await place.flow(["permit", "rev", "Bash(npm test)"])).stdout).toContain("[agent agents/rev.yaml:3]");

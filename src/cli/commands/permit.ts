@@ -40,11 +40,14 @@ async function permit(agent: string, call: string, flags: PermitFlags, command: 
   const { permits } = result;
   if (flags.json) print(`${JSON.stringify(permits, null, 2)}\n`);
   else print(permits.map(line).join(""));
-  process.exitCode = permits.every(({ decision }) => decision === "allow") ? exitCodes.success : exitCodes.denied;
+  // Whoever works below is there to help: what it may not do, the agent of the step may do itself.
+  const isAllowed = permits.every(({ below, decision }) => below !== undefined || decision === "allow");
+  process.exitCode = isAllowed ? exitCodes.success : exitCodes.denied;
 }
 
-function line({ step, agent, decision, rule, toAllow }: Permit): string {
+function line({ step, agent, below = [], decision, rule, toAllow }: Permit): string {
+  const who = below.length === 0 ? `${step} (${agent})` : [step, ...below.slice(1), agent].join(">");
   const place = rule.file === undefined ? "" : ` ${rule.file}${rule.line === undefined ? "" : `:${rule.line}`}`;
   const more = decision === "allow" || toAllow.length === 0 ? "" : `\n      to allow it: ${toAllow.join(", ")}`;
-  return `${decision.padEnd(5)} ${step} (${agent}): ${rule.text} [${rule.layer}${place}]${more}\n`;
+  return `${decision.padEnd(5)} ${who}: ${rule.text} [${rule.layer}${place}]${more}\n`;
 }
