@@ -83,11 +83,11 @@ function agentOf({ agents }: AgentHouse, { step, path }: Attempt): Pick<Prepared
 /** Of a spawned agent never more than its parent has. */
 function rightsOf(house: AgentHouse, { attempt, parent, membership }: Assignment): Rights | undefined {
   if (parent === undefined) return house.rights?.(attempt);
-  return parent.rights && gatedBy(childOf(parent.rights, attempt), membership);
+  return parent.rights && gatedBy(childOf(parent.rights, attempt, parent.spawned.name), membership);
 }
 
-function childOf(rights: Rights, attempt: Attempt): Rights {
-  const child = rights.child?.(attempt);
+function childOf(rights: Rights, attempt: Attempt, name: string | undefined): Rights {
+  const child = rights.child?.(attempt, name);
   if (child === undefined) throw new Error(`nobody can be spawned within the rights at ${attempt.path}`);
   return child;
 }
@@ -95,7 +95,7 @@ function childOf(rights: Rights, attempt: Attempt): Rights {
 /** What a team forbids its member, it forbids whomever the member spawns. */
 function gatedBy(rights: Rights, membership: Membership | undefined): Rights {
   if (membership === undefined) return rights;
-  const child = (attempt: Attempt): Rights => gatedBy(childOf(rights, attempt), membership);
+  const child = (attempt: Attempt, name?: string): Rights => gatedBy(childOf(rights, attempt, name), membership);
   return { ...rights, judge: membership.gate(rights.judge), child };
 }
 

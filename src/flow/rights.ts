@@ -91,9 +91,10 @@ export function createRights(options: RightsOptions): Result<RunPermissions, str
     return {
       ...rights,
       judge: asker
-        ? (call) => judgeAsking(call, { judge, rights, asker, attempt, inTurn, yeses, who: parent && agent })
+        ? (call) =>
+            judgeAsking(call, { judge, rights, asker, attempt, inTurn, yeses, who: parent && whoOf(agent, parent) })
         : judge,
-      child: (spawned) => grant(spawned, { rights, isBoxed: !isFree }),
+      child: (spawned, name) => grant(spawned, { rights, isBoxed: !isFree, name }),
       sandbox: isFree ? "off" : launch === undefined ? "unavailable" : "on",
       ...(launch && { launch }),
     };
@@ -105,10 +106,17 @@ export function createRights(options: RightsOptions): Result<RunPermissions, str
   });
 }
 
+/** Several may be one agent, and have names of their own. */
+function whoOf(agent: Agent | undefined, { name }: Granted): string | undefined {
+  return name === undefined || name === agent?.name ? agent?.name : `${name} (${agent?.name})`;
+}
+
 /** What a child stays within. */
 interface Granted {
   readonly rights: AgentRights;
   readonly isBoxed: boolean;
+  /** What the parent calls it. */
+  readonly name: string | undefined;
 }
 
 interface RightsSource {
@@ -197,7 +205,7 @@ interface Asking {
   /** One question at a time. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** Of a sub-agent: who asks. */
-  readonly who: Agent | undefined;
+  readonly who: string | undefined;
   /** Rules that somebody said yes to before, for whichever agent of the run. */
   readonly yeses: Set<string>;
 }
@@ -217,7 +225,7 @@ async function judgeAsking(call: Parameters<Judge>[0], asking: Asking): Promise<
       rights.approve(toAllow);
       return { ...verdict, decision: "allow", rule: { text: what, layer: "approved" } };
     }
-    const question = `${who ? `Sub-agent ${who.name}: allow` : "Allow"} ${what}? (asked because of \`${verdict.rule.text}\`)`;
+    const question = `${who === undefined ? "Allow" : `Sub-agent ${who}: allow`} ${what}? (asked because of \`${verdict.rule.text}\`)`;
     const none = { fields: [], read: () => Promise.resolve(ok(null)), check: () => Promise.resolve([]) };
     const answer = await asker.ask({ about: "permission", step: attempt.path, question, ...none }, attempt.signal);
     if (answer === undefined) return verdict;

@@ -341,8 +341,11 @@ export interface Rights {
   readonly judge: Judge;
   /** The most that some call of the tool could get; with a name, what calls of that name get. */
   reach(tool: string, name?: string): Verdict["decision"];
-  /** Those of an agent that this one spawns: its own, and never more than these. Absent where nothing can be spawned. */
-  child?(attempt: Attempt): Rights;
+  /**
+   * Those of an agent that this one spawns, and has a `name` for: its own, and never more than these. Absent where nothing
+   * can be spawned.
+   */
+  child?(attempt: Attempt, name?: string): Rights;
   /** Whether a file, by its path from the workspace, may be shown. */
   mayRead(path: string): boolean;
   /** Takes away what these rules, each `Tool` or `Tool(pattern)`, do not speak of. Gives nothing. */

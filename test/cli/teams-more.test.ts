@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { run } from "../../src/flow.ts";
 import { ends, of, replies } from "./lineage.ts";
 import { Place } from "./flow.ts";
 
@@ -150,6 +151,28 @@ describe("a member", () => {
     expect(changes(place)).toEqual(["1 in_progress", "1 failed"]);
     expect(ends(place.events())).toContain("a@1.1 reader denied");
     expect(code, stdout).toBe(6);
+  });
+
+  it("that asks a person is named as its team calls it, beside its agent", async () => {
+    const make = "{ calls: [{ name: Bash, args: { command: 'echo made > made.txt' } }] }";
+    const place = placeWith({
+      "w.yaml": flow({}),
+      "s.yaml": replies({
+        lead: [`{ calls: [${create}, ${add("one", ", owner: second")}] }`, says("waiting"), heard],
+        reader: [make, done("1")],
+      }),
+    });
+    const questions: string[] = [];
+    const asker = {
+      ask: ({ question }: { readonly question: string }) => {
+        questions.push(question);
+        return Promise.resolve({ decision: "approved" as const });
+      },
+    };
+    const result = await run({ file: "w.yaml", cwd: place.folder, asker, by: "me" });
+    expect(result.started && result.end.exitCode).toBe(0);
+    expect(questions).toEqual([expect.stringMatching(/^Sub-agent second \(reader\): allow Bash\(echo made/)]);
+    expect(place.read("made.txt")).toBe("made\n");
   });
 
   it("may be an agent of another program", async () => {
