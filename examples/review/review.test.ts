@@ -49,7 +49,7 @@ describe("the example review", () => {
     const place = cloneOf(source.folder);
     const { code, stdout } = await review(place);
     expect(stdout).toMatch(
-      /^approve: true\nsummary: A change of +1 files since [0-9a-f]{40} was reviewed\. Neither reviewer found anything/,
+      /^approve: true\nsummary: The changes since [0-9a-f]{40} were reviewed; files changed: +1\. Neither reviewer found anything/,
     );
     expect(code).toBe(0);
     const diff = diffIn(place);
