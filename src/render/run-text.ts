@@ -4,10 +4,10 @@ import { cut, displayWidth, pad, wrap } from "./display.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { placeOf } from "./place.ts";
 import { teamRemarks, teamView } from "./team.ts";
-import { approvalText, failureText, skipText } from "./progress.ts";
+import { approvalText, failureText, skipText } from "./step-text.ts";
 import { type AttemptNode, rootCause, type StepNode, totalUsage, type Undone } from "./run-tree.ts";
 import { countText, isOver, type RunView, runState, stateOf, type Word, words } from "./run-state.ts";
-import { count, duration, money, oneLine } from "./words.ts";
+import { count, duration, money, oneLine, tokensOf } from "./words.ts";
 import { patchText } from "./worktree-text.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../model/event.ts";
 import type { Usage } from "../model/message.ts";
@@ -260,8 +260,4 @@ function table(rows: readonly Row[], palette: Palette): string[] {
 
 function widest(texts: readonly string[]): number {
   return texts.reduce((width, text) => Math.max(width, displayWidth(text)), 0);
-}
-
-export function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
-  return input + output + cacheRead + cacheWrite;
 }

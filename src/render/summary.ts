@@ -8,7 +8,7 @@ import { foldTeam, isOfTeam, type TeamEvent, type TeamState } from "../model/tea
 import { budgetText } from "./budget.ts";
 import type { Paint, Palette } from "./palette.ts";
 import { cut, visible } from "./display.ts";
-import { failureText } from "./progress.ts";
+import { failureText } from "./step-text.ts";
 import { teamRemarks, teamView } from "./team.ts";
 import { count, duration, money, oneLine, tidy } from "./words.ts";
 

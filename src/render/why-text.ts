@@ -4,7 +4,7 @@ import { unreachable } from "../model/result.ts";
 import { cut, pad, wrap } from "./display.ts";
 import { codeFrame } from "./frame.ts";
 import type { Palette } from "./palette.ts";
-import { approvalText, failureText } from "./progress.ts";
+import { approvalText, failureText } from "./step-text.ts";
 import { teamRemarks } from "./team.ts";
 import { dateText, undoneText, waitText } from "./run-text.ts";
 import type { Explanation, Inside, Source } from "./why.ts";

@@ -1,4 +1,8 @@
-import { visible } from "./display.ts";
+import type { Usage } from "../model/message.ts";
+import type { StepOutcome } from "../model/outcome.ts";
+import { cut, visible } from "./display.ts";
+
+const excerptLength = 300;
 
 /** Text of a step or a model on one line: line breaks and tabs become spaces, what a terminal would obey becomes visible. */
 export function oneLine(text: string): string {
@@ -35,4 +39,25 @@ export function money(cost: number | null): string {
 
 export function two(value: number): string {
   return String(value).padStart(2, "0");
+}
+
+/** The beginning of a text, in one line. */
+export function excerpt(value: string): string {
+  // Cut before cleaning too: a result may be long.
+  return cut(oneLine(value.slice(0, excerptLength * 4)), excerptLength);
+}
+
+export function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
+  return input + output + cacheRead + cacheWrite;
+}
+
+/** What was spent, behind a space; nothing where that is nothing. */
+export function spent(usage: Usage): string {
+  const tokens = tokensOf(usage);
+  return tokens === 0 && usage.cost === 0 ? "" : ` ${count(tokens)} tok ${money(usage.cost)}`;
+}
+
+export function outcomeWord(outcome: StepOutcome | "waiting" | "empty"): string {
+  if (outcome === "success") return "ok";
+  return outcome === "failure" ? "failed" : outcome;
 }
