@@ -1,4 +1,5 @@
-import type { AgentEvent, AgentRunIds, TurnIds } from "../model/event.ts";
+import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
+import type { AgentRunIds } from "../model/ids.ts";
 import type { Hooks } from "../model/hooks.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Block, Message, StopReason, Usage } from "../model/message.ts";

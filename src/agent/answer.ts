@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../model/event.ts";
+import type { AgentEvent } from "../model/agent-event.ts";
 import type { HookMoment } from "../model/hooks.ts";
 import type { Message } from "../model/message.ts";
 import type { Ending } from "./agent-result.ts";

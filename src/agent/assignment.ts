@@ -1,6 +1,6 @@
 import type { Agent } from "../model/plan.ts";
 import type { Evaluator } from "../expr/template.ts";
-import type { SpawnedBy } from "../model/event.ts";
+import type { SpawnedBy } from "../model/agent-event.ts";
 import type { Json } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";

@@ -1,4 +1,4 @@
-import type { AgentEvent, TurnIds } from "../model/event.ts";
+import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
 import type { Message, StopReason, Usage } from "../model/message.ts";
 import type { Budget, ModelFacts, ModelFailure, ModelRequest, Reservation, Spend } from "../model/ports.ts";
 import { spendOf } from "../model/spending.ts";

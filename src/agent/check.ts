@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../model/event.ts";
+import type { AgentEvent } from "../model/agent-event.ts";
 import { isJsonObject, own } from "../model/json.ts";
 import type { StepResult } from "../model/outcome.ts";
 import { elapsed } from "../model/ports.ts";

@@ -1,4 +1,5 @@
-import type { AgentRunIds, SpawnedBy } from "../model/event.ts";
+import type { SpawnedBy } from "../model/agent-event.ts";
+import type { AgentRunIds } from "../model/ids.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { Places } from "../model/places.ts";

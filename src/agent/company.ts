@@ -1,4 +1,4 @@
-import type { AgentRunIds } from "../model/event.ts";
+import type { AgentRunIds } from "../model/ids.ts";
 import type { Agent, Team as TeamPlan } from "../model/plan.ts";
 import type { Budget, Tool } from "../model/ports.ts";
 import type { TeamEvent } from "../model/team.ts";

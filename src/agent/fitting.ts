@@ -1,4 +1,4 @@
-import type { AgentEvent, TurnIds } from "../model/event.ts";
+import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
 import { askedAs } from "../model/ids.ts";
 import type { Block, Message } from "../model/message.ts";
 import { addUsage } from "../model/message.ts";

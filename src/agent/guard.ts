@@ -1,4 +1,4 @@
-import type { GuardRule } from "../model/event.ts";
+import type { GuardRule } from "../model/agent-event.ts";
 import { isJsonObject, type Json, own } from "../model/json.ts";
 import { hints } from "./hints.ts";
 import { type CallFact, type History, openTodos, todoTool } from "./history.ts";

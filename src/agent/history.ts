@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { AgentEvent, GuardRule } from "../model/event.ts";
+import type { AgentEvent, GuardRule } from "../model/agent-event.ts";
 import { canonicalJson, isJsonObject, type Json, own } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { finishName } from "./output.ts";

@@ -1,4 +1,4 @@
-import type { AgentEvent, TurnIds } from "../model/event.ts";
+import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
 import type { Hooks, HookWord } from "../model/hooks.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Tool } from "../model/ports.ts";

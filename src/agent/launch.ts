@@ -1,4 +1,5 @@
-import type { AgentEvent, AgentRunIds } from "../model/event.ts";
+import type { AgentEvent } from "../model/agent-event.ts";
+import type { AgentRunIds } from "../model/ids.ts";
 import type { HookMoment } from "../model/hooks.ts";
 import { noUsage } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";

@@ -1,4 +1,4 @@
-import type { AgentEvent, TurnIds } from "../model/event.ts";
+import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
 import { addUsage, noUsage, type Usage } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Clock, ModelFailure, ModelRequest } from "../model/ports.ts";

@@ -1,4 +1,4 @@
-import type { TurnIds, AgentEvent } from "../model/event.ts";
+import type { TurnIds, AgentEvent } from "../model/agent-event.ts";
 import type { JudgedCall, Rights, Tool, Verdict } from "../model/ports.ts";
 import type { AgentResult } from "./agent-result.ts";
 import type { CallBlock } from "./turn.ts";

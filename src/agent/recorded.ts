@@ -1,4 +1,5 @@
-import type { AgentEvent, Event, SpawnedBy } from "../model/event.ts";
+import type { AgentEvent, SpawnedBy } from "../model/agent-event.ts";
+import type { Event } from "../model/event.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { AgentOutcome, Block, Message, StopReason, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";

@@ -1,6 +1,6 @@
 import { compileSchema } from "../jsonschema/compile.ts";
 import type { SchemaIssue } from "../jsonschema/issue.ts";
-import type { AgentEvent, TurnIds } from "../model/event.ts";
+import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
 import type { Hooks } from "../model/hooks.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Block, Message } from "../model/message.ts";

@@ -1,4 +1,4 @@
-import type { AgentEvent, Delta, TurnIds } from "../model/event.ts";
+import type { AgentEvent, Delta, TurnIds } from "../model/agent-event.ts";
 import type { Block, Message, StopReason, Usage } from "../model/message.ts";
 import type { ModelClient, ModelDelta, ModelFailure, ModelRequest } from "../model/ports.ts";
 import { unreachable } from "../model/result.ts";

@@ -1,4 +1,5 @@
-import type { ApprovalAnswer, ApprovalRequest, CacheMiss, Event, SandboxState } from "./event.ts";
+import type { SandboxState } from "./agent-event.ts";
+import type { ApprovalAnswer, ApprovalRequest, CacheMiss, Event } from "./event.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Block, Message, StopReason, Usage } from "./message.ts";
 import type { FailureKind, SeenValue, StepResult } from "./outcome.ts";

@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../model/event.ts";
+import type { AgentEvent } from "../model/agent-event.ts";
 import type { Block } from "../model/message.ts";
 import { unreachable } from "../model/result.ts";
 import { count, duration, excerpt, spent } from "./words.ts";

@@ -1,4 +1,5 @@
-import type { AgentEvent, LogLine, SandboxState, SpawnedBy } from "../model/event.ts";
+import type { AgentEvent, SandboxState, SpawnedBy } from "../model/agent-event.ts";
+import type { LogLine } from "../model/event.ts";
 import type { Json } from "../model/json.ts";
 import { addUsage, type AgentOutcome, noUsage, type Usage } from "../model/message.ts";
 import { foldTeam, type TeamEvent, type TeamState } from "../model/team.ts";

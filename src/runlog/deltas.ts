@@ -1,4 +1,5 @@
-import type { Delta, Event } from "../model/event.ts";
+import type { Delta } from "../model/agent-event.ts";
+import type { Event } from "../model/event.ts";
 import type { StreamMask } from "./redact.ts";
 
 export type DeltaEvent = Extract<Event, { type: "message.delta" }>;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createPayer, type Paid } from "../../src/agent/budget.ts";
 import { mostInput } from "../../src/agent/estimate.ts";
-import type { AgentEvent } from "../../src/model/event.ts";
+import type { AgentEvent } from "../../src/model/agent-event.ts";
 import { type Message, noUsage, type Usage } from "../../src/model/message.ts";
 import { narrowBudget } from "../../src/model/budget.ts";
 import type { Budget, ModelFacts, ModelFailure, ModelRequest, SpendLimit } from "../../src/model/ports.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentEvent } from "../../src/model/event.ts";
+import type { AgentEvent } from "../../src/model/agent-event.ts";
 import { complexityOf, guardsOf } from "../../src/agent/guard.ts";
 import { hints } from "../../src/agent/hints.ts";
 import { type Ran, running, tool } from "./running.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AgentEvent } from "../../src/model/event.ts";
+import type { AgentEvent } from "../../src/model/agent-event.ts";
 import type { ModelClient, ModelDelta, ModelFailure } from "../../src/model/ports.ts";
 import { unknownFacts } from "../../src/model/ports.ts";
 import { ok } from "../../src/model/result.ts";

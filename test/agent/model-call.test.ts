@@ -5,7 +5,7 @@ import { createPayer } from "../../src/agent/budget.ts";
 import { type Answer, askModel, again } from "../../src/agent/model-call.ts";
 import { type AskedModel, ModelChain } from "../../src/agent/model-chain.ts";
 import { requestHash } from "../../src/agent/request.ts";
-import type { AgentEvent } from "../../src/model/event.ts";
+import type { AgentEvent } from "../../src/model/agent-event.ts";
 import { noUsage } from "../../src/model/message.ts";
 import type { ModelClient, ModelDelta } from "../../src/model/ports.ts";
 import { unknownFacts } from "../../src/model/ports.ts";

@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../../src/model/event.ts";
+import type { AgentEvent } from "../../src/model/agent-event.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { Clock, ModelClient, Tool } from "../../src/model/ports.ts";
 import { err, ok } from "../../src/model/result.ts";

@@ -1,4 +1,4 @@
-import type { AgentRunIds } from "../../model/event.ts";
+import type { AgentRunIds } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import type { Agent, Member, RuleData } from "../../model/plan.ts";
 import type { Judge, Tool } from "../../model/ports.ts";

@@ -1,4 +1,4 @@
-import type { AgentRunIds } from "../../model/event.ts";
+import type { AgentRunIds } from "../../model/ids.ts";
 import type { Agent, Member, Team as TeamPlan } from "../../model/plan.ts";
 import type { Tool } from "../../model/ports.ts";
 import { err, ok, type Result } from "../../model/result.ts";
