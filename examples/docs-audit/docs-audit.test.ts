@@ -84,10 +84,7 @@ Not audited:
 
   it("comes to the same from another folder of the repository", async () => {
     const { code } = await place.flow(["run", `../${workflow}`], { cwd: "docs" });
-    expect([code, place.read(report)]).toEqual([
-      4,
-      expect.stringContaining("# Findings: 2 (3 of 4 pages audited)") as string,
-    ]);
+    expect([code, place.read(report)]).toEqual([4, expect.stringContaining("# Findings: 2 (3 of 4 pages audited)") as string]);
   });
 
   it("takes back a finding that is no longer so, and counts a new page that nobody audited", async () => {

@@ -1,8 +1,4 @@
-const left = new Map([
-  ["tea", 12],
-  ["cup", 3],
-  ["pot", 0],
-]);
+const left = new Map([["tea", 12], ["cup", 3], ["pot", 0]]);
 
 /** Takes some out of the stock. */
 export function take(name, count) {
