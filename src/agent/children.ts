@@ -1,3 +1,4 @@
+import { untilAborted } from "../model/abort.ts";
 import type { SpawnedBy } from "../model/agent-event.ts";
 import type { AgentRunIds } from "../model/ids.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
@@ -61,6 +62,7 @@ export class Children {
   readonly #running = new Map<string, Orphan>();
   #team: Led | undefined;
   #count: number;
+  #hasClosed = false;
 
   constructor(source: ChildrenSource) {
     this.#source = source;
@@ -97,10 +99,11 @@ export class Children {
   async close(): Promise<void> {
     const { self, attempt, adopt, stop } = this.#source;
     const isAlone = self.aborted && !attempt.signal.aborted;
-    const left = [...this.#running.values()];
-    if (isAlone && adopt) return adopt(left);
+    this.#hasClosed = true;
+    if (isAlone && adopt) return adopt([...this.#running.values()]);
     if (!isAlone) stop();
-    await Promise.all(left.map(({ end }) => end));
+    // Who is waited for may hand over what it spawned.
+    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ end }) => end));
   }
 
   async #task(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput, string>> {
@@ -121,7 +124,7 @@ export class Children {
     const child = this.#begin(order.value, id, before);
     if (order.value.background) return started(child.child);
     // Cancelled alone, the parent does not wait any longer, and the child goes on.
-    const end = await Promise.race([child.end, aborted(this.#source.self)]);
+    const end = await untilAborted(child.end, this.#source.self);
     const ended = this.#known.get(child.child.id);
     return ended?.end ? answerOf(ended, ended.end) : err(end ?? "not finished: the run was cancelled");
   }
@@ -227,7 +230,7 @@ export class Children {
     const cancel = (): void => own.abort("agent");
     // Until it has begun; from then on it is cancelled by what it enters for itself.
     crowd.enter(id, { cancelAll: cancel, cancelAlone: cancel });
-    const leave = isFree ? () => undefined : await this.#places.take(signal);
+    const leave = await (isFree ? () => undefined : this.#places.take(signal));
     if (leave === undefined || signal.aborted) {
       leave?.();
       crowd.leave(id);
@@ -273,6 +276,9 @@ export class Children {
   }
 
   #adopt(orphans: readonly Orphan[]): void {
+    const { self, attempt, adopt } = this.#source;
+    // Nobody reads its mail any more: whoever is above it does.
+    if (this.#hasClosed && self.aborted && !attempt.signal.aborted && adopt) return adopt(orphans);
     for (const { child, end } of orphans) {
       this.mail.expect(child.id);
       const kept: Orphan = {
@@ -322,9 +328,4 @@ function labelled(model: Json): [string, Json][] {
 
 function asMessage(text: string): Message {
   return { role: "user", blocks: [{ type: "text", text }] };
-}
-
-function aborted(signal: AbortSignal): Promise<undefined> {
-  if (signal.aborted) return Promise.resolve(undefined);
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(undefined), { once: true }));
 }

@@ -52,7 +52,7 @@ export async function admit(
     (answered ??=
       word.decision === "allow" ? Promise.resolve("allow") : answerOf(fire("PermissionRequest", fitted.value)));
   const asked = hooks ? { answer, ...(word.decision === "ask" && { asks: true }) } : {};
-  const judged = await judge(call, { tool, args: fitted.value, ...asked }, { ids, ...(rights && { rights }) });
+  const judged = await judge(call, { tool, args: fitted.value, signal, ...asked }, { ids, ...(rights && { rights }) });
   return { args: fitted.value, texts, ...judged };
 }
 

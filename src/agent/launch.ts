@@ -44,18 +44,22 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
   const run = { ...runOf(shared, assignment, { prepared: prepared.value, company, ids, signal: self }), ...limits };
   if (recorded) await recall(recorded, run);
   crowd.enter(id, { cancelAll: () => all.abort("agent"), cancelAlone: () => alone.abort("agent") });
-  const opened = await openSession(run);
-  const ended =
-    "outcome" in opened
-      ? { result: opened, calls: 0 }
-      : await reported(house.clock, { run: opened, company, time, parent, tell });
-  crowd.leave(id);
-  if (parent === undefined) heard.forget(id);
-  const { outcome } = ended.result;
-  await run.hooks?.fire({ event: "SessionEnd", subject: outcome, fields: { reason: outcome } }, attempt.signal);
-  time.close();
-  await close();
-  return ok(ended);
+  try {
+    const opened = await openSession(run);
+    const ended =
+      "outcome" in opened
+        ? { result: opened, calls: 0 }
+        : await reported(house.clock, { run: opened, company, time, parent, tell });
+    crowd.leave(id);
+    const { outcome } = ended.result;
+    await run.hooks?.fire({ event: "SessionEnd", subject: outcome, fields: { reason: outcome } }, attempt.signal);
+    return ok(ended);
+  } finally {
+    crowd.leave(id);
+    if (parent === undefined) heard.forget(id);
+    time.close();
+    await close();
+  }
 }
 
 /** Its turns, and what pays for them: the parent's budget pays for a child. */
@@ -161,13 +165,17 @@ async function reported(clock: Clock, { run, company, time, parent, tell }: Repo
   team?.goOn();
   const events = runAgent(run);
   let calls = 0;
-  let next = await events.next();
-  for (; next.done !== true; next = await events.next()) {
-    if (next.value.type === "tool.started") calls++;
-    tell(next.value);
+  let next: IteratorResult<AgentEvent, AgentResult>;
+  try {
+    next = await events.next();
+    for (; next.done !== true; next = await events.next()) {
+      if (next.value.type === "tool.started") calls++;
+      tell(next.value);
+    }
+  } finally {
+    await team?.close(run.signal.aborted);
+    await children.close();
   }
-  await team?.close(run.signal.aborted);
-  await children.close();
   const result = withDenials(time.judge(next.value), run.rights);
   // What a child wanted and could not ask for, its parent could not either.
   for (const [rule, source] of run.rights?.wanting ?? []) parent?.rights?.wanting.set(rule, source);

@@ -1,3 +1,4 @@
+import { pause } from "../model/abort.ts";
 import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
 import { addUsage, noUsage, type Usage } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";
@@ -74,7 +75,7 @@ async function* insist(call: ModelCall, { model, client }: AskedModel): AsyncGen
     }
     const { delay } = next;
     yield { ...ids, type: "model.retry", model, provider, attempt: attempt + 1, delay, error, ...usage };
-    await passed(delay, { clock, signal });
+    await pause(clock, delay, signal);
     if (signal.aborted) return { type: "failed", text: reply.text, failure: cancelled, lost };
   }
 }
@@ -122,20 +123,4 @@ export function again(failure: ModelFailure, { attempt, begun, random }: Attempt
   }
   const least = Math.max(begun && kind !== "rate_limit" ? afterPart : planned, retryAfter);
   return { delay: Math.round(least * (1 + jitter * random())), failure };
-}
-
-/** Resolves after `ms`, or at once when the call is cancelled. */
-function passed(ms: number, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const onAbort = (): void => {
-      stop();
-      resolve();
-    };
-    const stop = clock.after(ms, () => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    });
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }

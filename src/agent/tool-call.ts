@@ -66,13 +66,15 @@ export async function* runCalls(
     const running: Promise<Finished>[] = [];
     for (const { call, ready } of group) {
       if (!ready.ok) running.push(Promise.resolve(refused(call, ready.error)));
-      else if (setting.signal.aborted) running.push(Promise.resolve(refused(call, "not run: the run was cancelled")));
+      else if (setting.signal.aborted) running.push(Promise.resolve(refused(call, notRun)));
       else {
         const { tool } = ready.value;
         // Only now, right before it begins: a call before it may have changed what a path means.
         const { args, event, refusal, texts } = await admit(call, ready.value, { ...setting, fit: fitterOf(setting) });
         if (event) yield event;
-        if (refusal !== undefined) running.push(Promise.resolve(refused(call, refusal, tool.name)));
+        // Hooks and people take their time: it may be over by now.
+        const no = refusal ?? (setting.signal.aborted ? notRun : undefined);
+        if (no !== undefined) running.push(Promise.resolve(refused(call, no, tool.name)));
         else {
           yield { ...setting.ids, type: "tool.started", id: call.id, name: tool.name, args };
           running.push(execute(call, { tool, args, texts }, setting));
@@ -87,6 +89,8 @@ export async function* runCalls(
   }
   return { role: "user", blocks: calls.flatMap((call) => results.get(call) ?? []) };
 }
+
+const notRun = "not run: its agent was to end";
 
 interface Ready {
   readonly tool: Tool;

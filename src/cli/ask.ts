@@ -37,7 +37,7 @@ export function createPrompting(): Prompting {
   return {
     ask: async (question, signal) => {
       const asked = before.then(() => one(question, signal));
-      before = asked;
+      before = asked.catch(() => undefined);
       const answer = await asked;
       if (answer === undefined && !signal.aborted) hasLeft = true;
       return answer;

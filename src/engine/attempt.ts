@@ -1,5 +1,6 @@
 import type { Clock } from "../model/ports.ts";
-import { timeoutOf, whenAborted } from "./deadline.ts";
+import { whenAborted } from "../model/abort.ts";
+import { timeoutOf } from "./deadline.ts";
 import type { BodyResult } from "./engine.ts";
 import { internalFailure } from "./reasons.ts";
 import type { Around } from "./rest.ts";

@@ -1,3 +1,4 @@
+import { whenAborted } from "../model/abort.ts";
 import type { Clock } from "../model/ports.ts";
 import type { Around } from "./rest.ts";
 
@@ -58,11 +59,4 @@ function bounded({ clock, ms, parent, why }: Bound): Deadline {
         }),
     };
   return { signal: own.signal, passed: () => passed, around, close };
-}
-
-/** Calls back when the signal is aborted, at once if it is already; the returned function takes that back. */
-export function whenAborted(signal: AbortSignal, callback: () => void): () => void {
-  if (signal.aborted) callback();
-  else signal.addEventListener("abort", callback, { once: true });
-  return () => signal.removeEventListener("abort", callback);
 }

@@ -6,7 +6,7 @@ import type { Failure } from "../model/outcome.ts";
 import type { Foreach } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
-import { whenAborted } from "./deadline.ts";
+import { whenAborted } from "../model/abort.ts";
 import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
 import type { Owner } from "./loop.ts";
 import { expressionFailure } from "./reasons.ts";

@@ -1,7 +1,5 @@
 import type { FailureKind } from "../model/outcome.ts";
 import type { Retry } from "../model/plan.ts";
-import type { Clock } from "../model/ports.ts";
-import { whenAborted } from "./deadline.ts";
 import type { BodyResult } from "./engine.ts";
 
 /** Whether a result is worth another try. `attempt` is the one that gave it, from 1; `max` counts tries beyond the first. */
@@ -15,15 +13,4 @@ export function retryDelay({ backoff, factor, cap, jitter }: Retry, attempt: num
   // Zero times a factor that has grown to infinity is no number.
   const delay = backoff === 0 ? 0 : Math.min(cap, backoff * factor ** (attempt - 1));
   return Math.round(jitter ? delay * (0.5 + random / 2) : delay);
-}
-
-/** Waits; false when the signal came first. */
-export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const stop = clock.after(ms, () => resolve(true));
-  const unlink = whenAborted(signal, () => resolve(false));
-  return promise.finally(() => {
-    stop();
-    unlink();
-  });
 }

@@ -5,7 +5,7 @@ import type { Failure, RunOutcome } from "../model/outcome.ts";
 import type { Plan, Step } from "../model/plan.ts";
 import type { Cache, Clock, Emit, Execute, Spend } from "../model/ports.ts";
 import { noSpend } from "../model/spending.ts";
-import { whenAborted } from "./deadline.ts";
+import { whenAborted } from "../model/abort.ts";
 import type { Engine } from "./engine.ts";
 import { createInputCheck } from "./inputs.ts";
 import { withSpending } from "./limits.ts";

@@ -17,7 +17,8 @@ import { expressionFailure, skipped } from "./reasons.ts";
 import { type Around, waitIn } from "./rest.ts";
 import type { Settled } from "./reasons.ts";
 import type { Past, Recall, RecordedEnd } from "./resume.ts";
-import { mayRetry, pause, retryDelay } from "./retry.ts";
+import { pause } from "../model/abort.ts";
+import { mayRetry, retryDelay } from "./retry.ts";
 
 /** How a step ended. */
 export interface StepEnd {

@@ -102,6 +102,7 @@ function guarded(execute: Execute, { options }: HookSource, hooksOf: HooksOf, co
     const fields = { step_kind: step.kind, attempt: attempt.attempt };
     const before = await hooks?.fire({ event: "StepStart", subject: step.id, fields }, signal);
     const no = before?.block ?? before?.stop;
+    if (no !== undefined && signal.aborted) return { outcome: "cancelled" };
     if (no !== undefined)
       return {
         outcome: "failure",

@@ -1,4 +1,4 @@
-import { existsSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, watch } from "node:fs";
 import path from "node:path";
 import type { LogLine, Stamp } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -179,12 +179,17 @@ function follower(folder: string, goOn: () => Promise<boolean>): () => Promise<b
 /** Resolves when the file was written to, or after a while: not every file system tells. */
 function change(file: string): Promise<void> {
   return new Promise((resolve) => {
+    let watcher: FSWatcher | undefined;
     const done = (): void => {
       clearTimeout(timer);
-      watcher.close();
+      watcher?.close();
       resolve();
     };
     const timer = setTimeout(done, lookEvery);
-    const watcher = watch(file, done).on("error", done);
+    try {
+      watcher = watch(file, done).on("error", done);
+    } catch {
+      // No room for another watch: the timer looks.
+    }
   });
 }

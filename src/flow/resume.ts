@@ -88,9 +88,10 @@ async function readPast(folder: string, lock: Lock): Promise<Result<PastRun, str
   const restore = new Restore(folder);
   for (const execution of history.executions.values())
     await restore.fields(execution.end, ["outputs", "result", "error"]);
-  for (const { messages, calls } of agents.left) {
+  for (const { messages, calls, children } of agents.left) {
     for (const [index] of messages.entries()) await restore.fields(messages, [index]);
     for (const call of calls.values()) await restore.fields(call, ["text"]);
+    for (const { end } of children.values()) if (end) await restore.fields(end, ["text", "output", "reason"]);
   }
   for (const apply of worktrees.applies.values()) await restore.fields(apply, ["result", "outputs"]);
   const { first } = read.value;

@@ -2,7 +2,8 @@ import { homedir } from "node:os";
 import type { RunEvent } from "../model/event.ts";
 import { isJsonObject, own } from "../model/json.ts";
 import type { Agent, Plan, RuleData } from "../model/plan.ts";
-import type { Asker, Attempt, Judge, Rights, Verdict } from "../model/ports.ts";
+import type { Answer, Asker, Attempt, Judge, Rights, Verdict } from "../model/ports.ts";
+import { untilAborted } from "../model/abort.ts";
 import { ok, type Result } from "../model/result.ts";
 import {
   type AgentRights,
@@ -74,7 +75,8 @@ export function createRights(options: RightsOptions): Result<RunPermissions, str
   let queue: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = queue.then(work);
-    queue = turn;
+    // Whatever becomes of one question, the next is asked.
+    queue = turn.catch(() => undefined);
     return turn;
   };
   const yeses = new Set<string>();
@@ -215,7 +217,9 @@ async function judgeAsking(call: Parameters<Judge>[0], asking: Asking): Promise<
   const { judge, rights, asker, attempt, inTurn, who, yeses } = asking;
   const first = await judge(call);
   if (first.decision !== "ask") return first;
-  return inTurn(async () => {
+  const { signal = attempt.signal } = call;
+  const answered = inTurn(async (): Promise<Verdict> => {
+    if (signal.aborted) return first;
     // The question before this one may have settled it.
     const verdict = await judge(call);
     if (verdict.decision !== "ask") return verdict;
@@ -227,7 +231,14 @@ async function judgeAsking(call: Parameters<Judge>[0], asking: Asking): Promise<
     }
     const question = `${who === undefined ? "Allow" : `Sub-agent ${who}: allow`} ${what}? (asked because of \`${verdict.rule.text}\`)`;
     const none = { fields: [], read: () => Promise.resolve(ok(null)), check: () => Promise.resolve([]) };
-    const answer = await asker.ask({ about: "permission", step: attempt.path, question, ...none }, attempt.signal);
+    let answer: Answer | undefined;
+    try {
+      const asked = asker.ask({ about: "permission", step: attempt.path, question, ...none }, signal);
+      answer = await untilAborted(asked, signal);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return { ...verdict, decision: "deny", rule: { text: `a person could not be asked: ${why}`, layer: "approved" } };
+    }
     if (answer === undefined) return verdict;
     const rule = { text: answer.decision === "approved" ? what : "a person said no", layer: "approved" };
     if (answer.decision !== "approved") return { ...verdict, decision: "deny", rule };
@@ -235,6 +246,7 @@ async function judgeAsking(call: Parameters<Judge>[0], asking: Asking): Promise<
     for (const text of toAllow) yeses.add(text);
     return { ...verdict, decision: "allow", rule };
   });
+  return (await untilAborted(answered, signal)) ?? first;
 }
 
 function countedEvent(permissions: Permissions): Extract<RunEvent, { type: "permissions.counted" }> | undefined {

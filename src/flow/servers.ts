@@ -1,3 +1,4 @@
+import { untilAborted } from "../model/abort.ts";
 import { existsSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import {
@@ -225,12 +226,7 @@ async function connection(
   const { signal } = attempt;
   if (isOwn(server, taking)) return setting.pool.own(spec, { note, signal });
   // Others may be waiting for the same one: this step gives up, and the server stays.
-  const { promise, resolve } = Promise.withResolvers<Result<Connection, string>>();
-  const cancel = (): void => resolve(err("cancelled"));
-  signal.addEventListener("abort", cancel, { once: true });
-  const found = await Promise.race([setting.pool.share(spec, { note }), promise]);
-  signal.removeEventListener("abort", cancel);
-  return found;
+  return (await untilAborted(setting.pool.share(spec, { note }), signal)) ?? err("cancelled");
 }
 
 function unavailable(

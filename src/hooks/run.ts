@@ -39,16 +39,25 @@ const guarded: ReadonlySet<string> = new Set([
   "TaskCompleted",
 ]);
 
+/** What has ended is told, however it ended. */
+const endings: ReadonlySet<string> = new Set(["StepEnd", "SessionEnd"]);
+/** Milliseconds for a command that is told of an end that was a cancel. */
+const timeAtEnd = 5000;
+
 /** Runs the commands of a moment one after the other, each on what the one before made of it. */
 export async function runHooks(
   hooks: readonly Hook[],
   { event, subject, fields }: HookMoment,
-  { runner, signal }: { readonly runner: HookRunner; readonly signal: AbortSignal },
+  { runner, signal: around }: { readonly runner: HookRunner; readonly signal: AbortSignal },
 ): Promise<HookWord> {
+  const signal = around.aborted && endings.has(event) ? AbortSignal.timeout(timeAtEnd) : around;
   const words: HookWord[] = [];
   let told: JsonObject = { ...fields, hook_event_name: event, cwd: runner.workspace };
   for (const hook of hooks.filter((it) => it.event === event && matches(it.matcher, subject))) {
-    if (signal.aborted) break;
+    if (signal.aborted) {
+      words.push(unasked(hook, "the run was cancelled"));
+      break;
+    }
     const word = await runOne(hook, told, { runner, signal });
     words.push(hook.ofAgent && word.decision === "allow" ? withoutYes(word) : word);
     if (word.input) told = { ...told, tool_input: word.input };
@@ -84,8 +93,7 @@ async function runOne(
   const broken = whyBroken(ran, hook, late.aborted);
   if (broken !== undefined) {
     runner.onRun({ hook, status: "broken", text: broken, duration });
-    const isGuard = guarded.has(hook.event) && hook.onError === "block" && !(signal.aborted && !late.aborted);
-    return isGuard ? { block: `the hook \`${hook.command}\` could not be asked: ${broken}`, texts: [] } : { texts: [] };
+    return unasked(hook, broken);
   }
   const said = { code: codeOf(ran), stdout: textOf(ran, "stdout"), stderr: textOf(ran, "stderr") };
   const word = readAnswer(hook.event, said);
@@ -93,6 +101,11 @@ async function runOne(
   const text = word.block ?? [said.stderr.trim(), said.stdout.trim()].find((it) => it !== "") ?? "";
   runner.onRun({ hook, status, text, duration });
   return word;
+}
+
+function unasked({ event, command, onError }: Hook, why: string): HookWord {
+  const isGuard = guarded.has(event) && onError === "block";
+  return isGuard ? { block: `the hook \`${command}\` could not be asked: ${why}`, texts: [] } : { texts: [] };
 }
 
 /** A guard that did not get to speak has not said yes: it cannot start, is not there, is ended or takes too long. */

@@ -9,6 +9,7 @@ export class Places {
 
   /** Resolves with what gives the place back; with undefined when `signal` is aborted before there is one. */
   take(signal: AbortSignal | undefined): Promise<(() => void) | undefined> {
+    if (signal?.aborted) return Promise.resolve(undefined);
     if (this.#free === 0) return this.#wait(signal);
     this.#free -= 1;
     return Promise.resolve(this.#leave);

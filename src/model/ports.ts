@@ -335,6 +335,8 @@ export interface JudgedCall {
   readonly asks?: boolean;
   /** Who may answer for a person where the rules ask; undefined: that is left to them. */
   readonly answer?: () => Promise<"allow" | "deny" | undefined>;
+  /** Aborted when nobody waits for the verdict any more: nobody is asked then. */
+  readonly signal?: AbortSignal;
 }
 
 /** What one agent run may do. */

@@ -63,7 +63,7 @@ const linger = 100;
  * length takes bounded memory. It never rejects for anything the process or the machine does.
  */
 export async function runProcess(options: ProcessOptions): Promise<ProcessResult> {
-  const leave = options.signal?.aborted === true ? undefined : await options.places?.take(options.signal);
+  const leave = await options.places?.take(options.signal);
   const unguard = options.launch?.guard?.();
   try {
     return await runInPlace(options);

@@ -40,6 +40,7 @@ export class Limiter {
       };
       const give = (): void => {
         this.#line.delete(begin);
+        if (this.#line.size === 0) this.#stopTimer?.();
         resolve(false);
       };
       signal.addEventListener("abort", give, { once: true });

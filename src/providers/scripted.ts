@@ -1,3 +1,4 @@
+import { pause } from "../model/abort.ts";
 import type { Clock, ModelClient, ModelDelta, ModelFacts, ModelFailure, ModelRequest } from "../model/ports.ts";
 import type { Message } from "../model/message.ts";
 import type { Result } from "../model/result.ts";
@@ -32,7 +33,7 @@ export function scriptedClient(script: Script, clock: Clock): ModelClient {
       }
       const { turn, pieces } = reply.value;
       if (turn.error !== undefined) errorsMet.set(place, met + 1);
-      await passed(turn.delay, { clock, signal });
+      if (turn.delay > 0) await pause(clock, turn.delay, signal);
       for (const piece of pieces) {
         if (signal.aborted) break;
         yield piece;
@@ -174,22 +175,6 @@ function chunks(text: string, size: number): string[] {
     piece = "";
   }
   return piece === "" ? pieces : [...pieces, piece];
-}
-
-/** Resolves after `ms`, or at once when the call is cancelled. */
-function passed(ms: number, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
-  if (ms === 0 || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const onAbort = (): void => {
-      stop();
-      resolve();
-    };
-    const stop = clock.after(ms, () => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    });
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
 }
 
 interface Played {

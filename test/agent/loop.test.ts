@@ -322,7 +322,7 @@ describe("a cancelled agent", () => {
     });
     expect(result.outcome).toBe("cancelled");
     expect(ran).toEqual(["Stop"]);
-    expect(results.map(({ text }) => text)).toEqual(["stopped", "not run: the run was cancelled"]);
+    expect(results.map(({ text }) => text)).toEqual(["stopped", "not run: its agent was to end"]);
   });
 
   it("leaves a deaf tool behind after the grace", async () => {

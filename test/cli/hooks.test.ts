@@ -61,6 +61,18 @@ describe("a hook before a tool call", () => {
     expect(stderr).toContain("hook PreToolUse blocked");
   });
 
+  it.each([
+    ["the time of its agent is over", "limits: { duration: 1s }", "flow.yaml", [4, 0]],
+    ["the time of its step is over", "", "timed.yaml", [1, 0]],
+  ])("that has not answered when %s has not said yes", async (_, more, file, ended) => {
+    place.write("agents/worker.yaml", `name: worker\ninstructions: You work.\ntools: [Bash]\n${more}\n`);
+    place.write("timed.yaml", place.read("flow.yaml").replace("prompt: go", "prompt: go, timeout: 1s"));
+    configure({ PreToolUse: [command("sleep 20; exit 2")] });
+    const { code } = await place.flow(["run", file]);
+    expect([code, eventsOf("tool.started").length]).toEqual(ended);
+    expect([hooked(), exists("made.txt")]).toEqual([["PreToolUse broken"], false]);
+  });
+
   it("is not asked about tools that its matcher does not name", async () => {
     configure({ PreToolUse: [{ matcher: "Edit|Write", ...command("exit 2") }] });
     expect([(await place.flow(["run", "flow.yaml"])).code, exists("made.txt"), hooked()]).toEqual([0, true, []]);
@@ -236,5 +248,35 @@ describe("hooks at the other moments", () => {
     expect(stderr).toContain("flow.config.yaml:2:3");
     expect(stderr).toContain("did you mean `PreToolUse`?");
     expect(stderr).toContain("flow.config.yaml:4:15");
+  });
+});
+
+describe("the end of an agent and of its step", () => {
+  it.each([
+    ["a timeout", ", timeout: 1s", 1, "failure"],
+    ["nothing", "", 0, "success"],
+  ])("is told to hooks also when it was brought about by %s", async (_, more, code, outcome) => {
+    place.write("flow.yaml", place.read("flow.yaml").replace("prompt: go", `prompt: go${more}`));
+    place.write("r.yaml", replies(more === "" ? "true" : "sleep 20"));
+    const told = command("cat >> told.json; echo >> told.json");
+    configure({ StepEnd: [told], SessionEnd: [told] });
+    expect((await place.flow(["run", "flow.yaml"])).code).toBe(code);
+    expect(hooked()).toEqual(["SessionEnd passed", "StepEnd passed"]);
+    const [session, step] = place
+      .read("told.json")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line));
+    expect(session).toMatchObject({ hook_event_name: "SessionEnd" });
+    expect(step).toMatchObject({ hook_event_name: "StepEnd", outcome });
+  });
+
+  it("by a cancel does not let a step begin whose guard was not heard", async () => {
+    configure({ StepStart: [command("touch asked; sleep 20")] });
+    const running = place.start(["run", "flow.yaml"]);
+    while (!exists("asked")) await new Promise((resolve) => setTimeout(resolve, 20));
+    running.kill("SIGINT");
+    expect((await running.ended).code).toBe(130);
+    expect(eventsOf("step.finished").map(({ outcome }) => outcome)).toEqual(["cancelled"]);
   });
 });

@@ -183,4 +183,22 @@ describe("one agent run is cancelled", () => {
       expect(exitCode).toBe(1);
     }
   });
+
+  it("alone, and then the one below it, alone as well: the step waits for what is left of them", async () => {
+    const place = placeWith(two);
+    const going = run({
+      file: "flow.yaml",
+      cwd: place.folder,
+      onEvent: (event) => {
+        if (!started("a@1.1.1")(event)) return;
+        going.cancelAgent("a@1", { children: false });
+        setTimeout(() => going.cancelAgent("a@1.1", { children: false }), 50);
+      },
+    });
+    const result = await going;
+    expect(result.started && result.end.exitCode).toBe(1);
+    expect(ends(place.events())).toEqual(["a@1.1 middle cancelled", "a@1.1.1 bottom done", "a@1 a cancelled"]);
+    const types = place.events().map(({ type }) => type);
+    expect(types.lastIndexOf("agent.finished")).toBeLessThan(types.indexOf("step.finished"));
+  });
 });

@@ -127,6 +127,36 @@ describe("a resume of agents in three levels", () => {
     expect(reports(place.events())).toEqual(["side"]);
   });
 
+  it.each(["text", "output"])("reads a report whose %s lies beside the log for its length", async (field) => {
+    const long = `${"word ".repeat(20_000)}end`;
+    const output = field === "output" ? ", output: { type: object, properties: { said: { type: string } } }" : "";
+    const reply =
+      field === "output" ? `{ calls: [{ name: finish, args: { said: "${long}" } }] }` : `{ text: "${long}" }`;
+    const place = placeWith({
+      "flow.yaml": `model: scripted/replies.yaml
+agents: { side: { instructions: S., tools: [LS]${output} } }
+steps: { a: { agent: { prompt: Lead., tools: [LS], subagents: [side] } } }
+outputs: { text: "\${{ steps.a.outputs.text }}" }
+`,
+      "replies.yaml": replies({
+        a: [
+          `{ calls: [${task("side", { run_in_background: true, name: "bee" })}] }`,
+          '{ text: "${{ message }}" }',
+          '{ text: "${{ message }}" }',
+        ],
+        side: [reply],
+      }),
+    });
+    expect((await place.flow(["run", "flow.yaml"])).stdout).toContain("word end");
+    const [run = ""] = place.runs();
+    const at = place.events().findIndex((event) => event.type === "agent.finished" && event.agent === "a@1.1");
+    const lines = place.log().split("\n");
+    expect(lines[at]).toContain('"blob"');
+    place.write(`.flow/runs/${run}/log.jsonl`, `${lines.slice(0, at + 1).join("\n")}\n`);
+    const { code, stdout } = await place.flow(["resume", run]);
+    expect([code, stdout.includes("word end"), stdout.includes("blob")]).toEqual([0, true, false]);
+  });
+
   it("runs the step again when an agent below its own was edited", async () => {
     const place = placeWith();
     expect((await place.flow(["run", "flow.yaml"])).code).toBe(0);

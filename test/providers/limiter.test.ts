@@ -45,6 +45,23 @@ describe("a provider's limiter", () => {
     expect((await Promise.all(calls)).map((call) => call.end?.type)).toEqual(["done", "done", "done", "done"]);
   });
 
+  it("keeps no timer for somebody who has gone while everybody waits", async () => {
+    const { client, begun, end } = held();
+    const clock = new FakeClock();
+    const polite = limited(client, new Limiter(2, clock));
+    const gone = new AbortController();
+    const first = drain(polite, requestWith("", { agent: "a" }));
+    await settled();
+    end("a", refusal(25_000));
+    await first;
+    const second = drain(polite, requestWith("", { agent: "b" }), { signal: gone.signal });
+    await settled();
+    expect(clock.pending).toBe(1);
+    gone.abort();
+    expect((await second).end).toMatchObject({ type: "failed", failure: { kind: "cancelled" } });
+    expect([clock.pending, begun]).toEqual([0, ["a"]]);
+  });
+
   it("makes everybody wait after a 429, and halves how many may call until calls succeed", async () => {
     const { client, begun, end } = held();
     const clock = new FakeClock();
