@@ -1,11 +1,12 @@
 import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
-import type { AgentRunIds } from "../model/ids.ts";
+import { defaultTurns } from "../model/defaults.ts";
 import type { Hooks } from "../model/hooks.ts";
+import type { AgentRunIds } from "../model/ids.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Block, Message, StopReason, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";
-import type { Budget, Clock, ModelClient, ModelFailure, ModelRequest, Tool } from "../model/ports.ts";
 import type { Failure } from "../model/outcome.ts";
+import type { Budget, Clock, ModelClient, ModelFailure, ModelRequest, Tool } from "../model/ports.ts";
 import { type Result, unreachable } from "../model/result.ts";
 import type { Ending } from "./agent-result.ts";
 import { createPayer, type Payer } from "./budget.ts";
@@ -195,10 +196,8 @@ export async function* noted(state: State, event: AgentEvent): AsyncGenerator<Ag
   yield event;
 }
 
-const defaultMaxTurns = 50;
-
 /** The end of the one text-only turn offered after the last: whatever it says, the turns are used up. */
-export function overCap({ maxTurns = defaultMaxTurns }: Pick<AgentRun, "maxTurns">, turn: number): Ending | undefined {
+export function overCap({ maxTurns = defaultTurns }: Pick<AgentRun, "maxTurns">, turn: number): Ending | undefined {
   if (maxTurns === 0 || turn <= maxTurns) return undefined;
   return { outcome: "max_turns", reason: `stopped after ${maxTurns} turns (\`limits.turns\`)` };
 }

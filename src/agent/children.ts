@@ -1,12 +1,13 @@
 import { untilAborted } from "../model/abort.ts";
 import type { SpawnedBy } from "../model/agent-event.ts";
+import { defaultChildrenAtOnce } from "../model/defaults.ts";
 import type { AgentRunIds } from "../model/ids.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { Places } from "../model/places.ts";
 import type { Agent, RuleData } from "../model/plan.ts";
 import type { Attempt, Budget, Tool, ToolCall, ToolOutput } from "../model/ports.ts";
-import { err, type Result } from "../model/result.ts";
+import { err, messageOf, type Result } from "../model/result.ts";
 import { mostSpawned } from "../model/spawning.ts";
 import type { Assignment, Orphan, Parent, Shared } from "./assignment.ts";
 import { childAttempt } from "./child-attempt.ts";
@@ -49,8 +50,6 @@ export interface Spawn extends Pick<Assignment, "recorded" | "more" | "membershi
   readonly attempt: Partial<Pick<Attempt, "signal" | "workspace">> & { readonly permissions?: RuleData };
 }
 
-const defaultParallel = 2;
-
 /** What one agent run spawns: who may be spawned, who is under way, and what they report. */
 export class Children {
   readonly mail: Mail;
@@ -68,7 +67,7 @@ export class Children {
     this.#source = source;
     this.mail = source.mail;
     this.#targets = targetsOf(source);
-    this.#places = new Places(source.agent.limits.parallel ?? defaultParallel);
+    this.#places = new Places(source.agent.limits.parallel ?? defaultChildrenAtOnce);
     this.#known = new Map(source.recorded?.children);
     this.#count = this.#known.size;
   }
@@ -242,7 +241,7 @@ export class Children {
       const began = this.#source.heard.childrenOf(this.#source.ids.agent).has(id);
       return this.#ended(id, began ? undefined : ended.value.result.reason);
     } catch (error) {
-      return this.#ended(id, error instanceof Error ? error.message : String(error));
+      return this.#ended(id, messageOf(error));
     } finally {
       crowd.leave(id);
       leave();

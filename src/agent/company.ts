@@ -1,3 +1,4 @@
+import { defaultDepth } from "../model/defaults.ts";
 import type { AgentRunIds } from "../model/ids.ts";
 import type { Agent, Team as TeamPlan } from "../model/plan.ts";
 import type { Budget, Tool } from "../model/ports.ts";
@@ -74,8 +75,6 @@ function ledBy({ agent, body, rights }: Prepared, { house }: Shared, depth: numb
 export function hasCompany({ agent, body }: Pick<Prepared, "agent" | "body">): boolean {
   return teamOf(agent, body) !== undefined || (agent.subagents ?? []).length > 0;
 }
-
-const defaultDepth = 1;
 
 /** What the step says goes before the agent; a child never has more levels below it than its parent leaves. */
 export function depthOf(agent: Agent, ofStep: number | undefined, parent: Pick<Parent, "depth"> | undefined): number {

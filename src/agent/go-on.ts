@@ -1,5 +1,5 @@
 import { isJsonObject } from "../model/json.ts";
-import type { Block, Message } from "../model/message.ts";
+import { type Block, textOf } from "../model/message.ts";
 import type { Tool } from "../model/ports.ts";
 import type { Ending } from "./agent-result.ts";
 import type { State, Whole } from "./agent-run.ts";
@@ -20,7 +20,8 @@ export type Left =
 export function goOn(recorded: Recorded, state: State, tools: readonly Tool[]): Left {
   state.messages = withoutOrphans(trimmed(recorded.messages, recorded.trimmed));
   state.dropped = recorded.replies - state.messages.filter(({ role }) => role === "assistant").length;
-  for (const message of state.messages) if (message.role === "assistant") state.text = textOf(message) || state.text;
+  for (const message of state.messages)
+    if (message.role === "assistant") state.text = textOf(message.blocks) || state.text;
   const last = state.messages.at(-1);
   if (last?.role !== "assistant") {
     const ending = accepted(state);
@@ -28,7 +29,7 @@ export function goOn(recorded: Recorded, state: State, tools: readonly Tool[]): 
   }
   const calls = last.blocks.filter((block) => block.type === "call");
   const { stop = "unknown", lastUsage: usage } = recorded;
-  const reply: Whole = { type: "message", message: last, text: textOf(last), calls, stop, usage };
+  const reply: Whole = { type: "message", message: last, text: textOf(last.blocks), calls, stop, usage };
   return { type: "reply", reply, known: knownResults(recorded, tools) };
 }
 
@@ -45,10 +46,6 @@ function accepted({ output, messages, history }: State): Ending | undefined {
 
 function isFinish(block: Block): block is CallBlock {
   return block.type === "call" && block.name === finishName;
-}
-
-function textOf({ blocks }: Message): string {
-  return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
 /**

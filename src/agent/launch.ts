@@ -1,6 +1,6 @@
 import type { AgentEvent } from "../model/agent-event.ts";
-import type { AgentRunIds } from "../model/ids.ts";
 import type { HookMoment } from "../model/hooks.ts";
+import type { AgentRunIds } from "../model/ids.ts";
 import { noUsage } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";
 import { type Clock, elapsed, type ToolCall } from "../model/ports.ts";

@@ -1,4 +1,5 @@
 import { narrowBudget } from "../model/budget.ts";
+import { defaultTurns } from "../model/defaults.ts";
 import type { AgentOutcome } from "../model/message.ts";
 import type { Agent, Limits } from "../model/plan.ts";
 import type { Attempt, Budget, Clock, Spend } from "../model/ports.ts";
@@ -24,8 +25,6 @@ export function limitsOf(
   const maxTurns = most === 0 || (turns !== 0 && turns < most) ? turns : most;
   return { maxTurns, ...(budget !== undefined && { budget }) };
 }
-
-const defaultTurns = 50;
 
 /** The time an agent run has. */
 export interface Time {

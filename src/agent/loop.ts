@@ -1,6 +1,6 @@
 import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
 import { askedAs } from "../model/ids.ts";
-import type { Block, Message } from "../model/message.ts";
+import { type Block, textOf } from "../model/message.ts";
 import { addUsage } from "../model/message.ts";
 import { elapsed } from "../model/ports.ts";
 import type { Tool } from "../model/ports.ts";
@@ -65,16 +65,12 @@ async function* begin(run: AgentRun, state: State): AsyncGenerator<AgentEvent, E
 async function* introduce(run: AgentRun, state: State): AsyncGenerator<AgentEvent, void> {
   const ids: TurnIds = { ...run.ids, turn: 0 };
   const last = run.messages.at(-1);
-  const hint = last && atStart(state.guards, textOf(last));
+  const hint = last && atStart(state.guards, textOf(last.blocks));
   if (hint !== undefined) yield* noted(state, { ...ids, type: "guard", ...hint });
   for (const message of run.messages) {
     const added: Block[] = message === last && hint !== undefined ? [{ type: "text", text: hint.text }] : [];
     yield* say(state, ids, added.length === 0 ? message : { ...message, blocks: [...message.blocks, ...added] });
   }
-}
-
-function textOf({ blocks }: Message): string {
-  return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
 async function* takeTurn(run: AgentRun, state: State): AsyncGenerator<AgentEvent, Ending | undefined> {

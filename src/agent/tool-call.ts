@@ -1,13 +1,14 @@
 import { compileSchema } from "../jsonschema/compile.ts";
 import type { SchemaIssue } from "../jsonschema/issue.ts";
 import type { AgentEvent, TurnIds } from "../model/agent-event.ts";
+import { graceOfTool } from "../model/grace.ts";
 import type { Hooks } from "../model/hooks.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Block, Message } from "../model/message.ts";
 import { nearest } from "../model/names.ts";
 import type { Clock, Tool } from "../model/ports.ts";
 import { elapsed } from "../model/ports.ts";
-import type { Result } from "../model/result.ts";
+import { messageOf, type Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import { parseArguments } from "./arguments.ts";
 import { capped } from "./cap.ts";
@@ -40,8 +41,6 @@ export interface CallSetting {
 /** Tools whose parameters were compiled. */
 export type Validators = WeakMap<Tool, ReturnType<typeof compileSchema>>;
 
-/** How long a tool that ignores its signal can hold up a cancelled run, in milliseconds; a process is killed before. */
-const cancelGrace = 7_000;
 /** Read-only calls that run at once. */
 const parallelCalls = 16;
 const maxListedErrors = 5;
@@ -222,7 +221,7 @@ async function execute(
     text = output.ok ? ok(textOf(output.value.blocks)) : output;
     if (output.ok) images.push(...output.value.blocks.filter(isSmallImage).slice(0, maxImages));
   } catch (error) {
-    text = err(`\`${tool.name}\` failed: ${error instanceof Error ? error.message : String(error)}`);
+    text = err(`\`${tool.name}\` failed: ${messageOf(error)}`);
   }
   const duration = elapsed(clock, start);
   return {
@@ -248,7 +247,7 @@ function orAbandoned<T>(work: Promise<T>, { clock, signal }: Pick<CallSetting, "
   return new Promise((resolve, reject) => {
     let stopTimer: (() => void) | undefined;
     const onAbort = (): void => {
-      stopTimer = clock.after(cancelGrace, () => reject(new Error("it did not stop when the run was cancelled")));
+      stopTimer = clock.after(graceOfTool, () => reject(new Error("it did not stop when the run was cancelled")));
     };
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();

@@ -1,5 +1,5 @@
 import type { AgentEvent, Delta, TurnIds } from "../model/agent-event.ts";
-import type { Block, Message, StopReason, Usage } from "../model/message.ts";
+import { type Block, type Message, type StopReason, textOf, type Usage } from "../model/message.ts";
 import type { ModelClient, ModelDelta, ModelFailure, ModelRequest } from "../model/ports.ts";
 import { unreachable } from "../model/result.ts";
 import { maxArgumentBytes, parseArguments } from "./arguments.ts";
@@ -110,8 +110,4 @@ function assemble(draft: Draft, stop: StopReason, usage: Usage): Reply {
   });
   const message: Message = { role: "assistant", blocks: [...draft.blocks, ...calls] };
   return { type: "message", message, text: textOf(draft.blocks), calls, stop, usage };
-}
-
-function textOf(blocks: readonly TextBlock[]): string {
-  return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
 }

@@ -2,7 +2,7 @@ import { hash, randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { isJsonObject, type Json } from "../model/json.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { err, messageOf, ok, type Result } from "../model/result.ts";
 import { format, type Part } from "./parts.ts";
 
 /** The outputs of one execution as they are kept. */
@@ -184,8 +184,4 @@ function namesIn(folder: string): string[] {
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,5 @@
-import type { Clock } from "../model/ports.ts";
 import { whenAborted } from "../model/abort.ts";
+import type { Clock } from "../model/ports.ts";
 import { timeoutOf } from "./deadline.ts";
 import type { BodyResult } from "./engine.ts";
 import { internalFailure } from "./reasons.ts";
@@ -20,12 +20,6 @@ export interface Bounds {
   /** Undefined where nothing may wait. */
   readonly around: Around | undefined;
 }
-
-/**
- * How long a body that contains no steps may take to end once it was told to, in milliseconds: longer than a process
- * with its SIGTERM and SIGKILL, and longer than an agent that gives a deaf tool up, so that both say how they ended.
- */
-export const graceAfterAbort = 8000;
 
 /**
  * Runs a body once. When its time is up its signal is aborted and its end awaited, because a step must not go on

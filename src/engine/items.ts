@@ -1,3 +1,4 @@
+import { whenAborted } from "../model/abort.ts";
 import { itemPath } from "../model/ids.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject } from "../model/json.ts";
@@ -6,7 +7,6 @@ import type { Failure } from "../model/outcome.ts";
 import type { Foreach } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
-import { whenAborted } from "../model/abort.ts";
 import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
 import type { Owner } from "./loop.ts";
 import { expressionFailure } from "./reasons.ts";

@@ -1,11 +1,11 @@
-import { createEvaluator } from "../expr/template.ts";
 import type { Scope as Visible } from "../expr/evaluate.ts";
+import { createEvaluator } from "../expr/template.ts";
+import { whenAborted } from "../model/abort.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Failure, RunOutcome } from "../model/outcome.ts";
 import type { Plan, Step } from "../model/plan.ts";
 import type { Cache, Clock, Emit, Execute, Spend } from "../model/ports.ts";
 import { noSpend } from "../model/spending.ts";
-import { whenAborted } from "../model/abort.ts";
 import type { Engine } from "./engine.ts";
 import { createInputCheck } from "./inputs.ts";
 import { withSpending } from "./limits.ts";

@@ -1,23 +1,24 @@
+import { pause } from "../model/abort.ts";
+import { longestDuration, parseDuration } from "../model/duration.ts";
+import type { Fingerprint } from "../model/event.ts";
+import { graceOfStep } from "../model/grace.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import { isJsonObject } from "../model/json.ts";
-import { longestDuration, parseDuration } from "../model/duration.ts";
 import type { Failure } from "../model/outcome.ts";
-import { elapsed } from "../model/ports.ts";
-import type { Fingerprint } from "../model/event.ts";
 import type { Named, Retry, Step, Template } from "../model/plan.ts";
+import { elapsed } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok, unreachable } from "../model/result.ts";
-import { graceAfterAbort, runAttempt } from "./attempt.ts";
-import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
+import { runAttempt } from "./attempt.ts";
 import { runCached } from "./cached.ts";
+import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
 import { runItems } from "./items.ts";
 import { runIterations } from "./iterations.ts";
 import { limitsAround, runLimited } from "./limits.ts";
 import { expressionFailure, skipped } from "./reasons.ts";
-import { type Around, waitIn } from "./rest.ts";
 import type { Settled } from "./reasons.ts";
+import { type Around, waitIn } from "./rest.ts";
 import type { Past, Recall, RecordedEnd } from "./resume.ts";
-import { pause } from "../model/abort.ts";
 import { mayRetry, retryDelay } from "./retry.ts";
 
 /** How a step ended. */
@@ -221,7 +222,7 @@ function runBody(run: StepRun, { inputs, timeout, attempt, again }: Try): BodyRe
     return engine.execute({ ...given, ...waits, ...(timeout !== undefined && { timeout }) });
   };
   // A step that contains steps ends by itself: each of them is given up in its turn.
-  const grace = step.scope === undefined ? graceAfterAbort : undefined;
+  const grace = step.scope === undefined ? graceOfStep : undefined;
   const { signal, around } = run;
   const ended = runAttempt(body, { clock: engine.clock, signal, kill: engine.kill, timeout, grace, around });
   return step.outputs === undefined ? ended : then(ended, (result) => mapOutputs(run, step.outputs ?? [], result));

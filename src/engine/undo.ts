@@ -1,7 +1,8 @@
+import { graceOfStep } from "../model/grace.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { StepOutcome } from "../model/outcome.ts";
-import { graceAfterAbort, runAttempt } from "./attempt.ts";
 import { elapsed } from "../model/ports.ts";
+import { runAttempt } from "./attempt.ts";
 import type { BodyResult, Done, Engine } from "./engine.ts";
 import { limitsAround } from "./limits.ts";
 import { expressionFailure } from "./reasons.ts";
@@ -51,7 +52,7 @@ async function undoOne(engine: Engine, { step, path, sight, outputs }: Done, sig
     signal,
     kill: engine.kill,
     timeout: undefined,
-    grace: graceAfterAbort,
+    grace: graceOfStep,
     around: undefined,
   });
 }

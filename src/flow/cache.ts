@@ -6,7 +6,7 @@ import { decide, differing, type Masks, type NamedValue, type Part } from "../ca
 import { openStore, prune, type Pruned, type Store } from "../cache/store.ts";
 import type { Plan, PlanFile, Step } from "../model/plan.ts";
 import type { Cache, CacheAnswer, CacheQuestion, Clock } from "../model/ports.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { err, messageOf, ok, type Result } from "../model/result.ts";
 import { workspaceOf } from "../runlog/runs.ts";
 import { systemClock } from "./clock.ts";
 import { loadListFiles } from "./hash-files.ts";
@@ -106,7 +106,7 @@ function filesOf(
     const found = listFiles(files);
     return found.ok ? found : err(`\`cache.files\` ${found.error}`);
   } catch (error) {
-    return err(`a file of \`cache.files\` cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return err(`a file of \`cache.files\` cannot be read: ${messageOf(error)}`);
   }
 }
 

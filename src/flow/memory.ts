@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isJsonObject, own } from "../model/json.ts";
 import type { Agent } from "../model/plan.ts";
 import type { Emit, Tool } from "../model/ports.ts";
+import { messageOf } from "../model/result.ts";
 import { memoryTool } from "../tools/memory.ts";
 import { userFolder } from "./config-files.ts";
 import type { StartOptions } from "./run-options.ts";
@@ -46,7 +47,7 @@ function problemOf(folder: string): string | undefined {
     mkdirSync(folder, { recursive: true });
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -7,8 +7,8 @@ import { History } from "../engine/resume.ts";
 import type { Event, LogLine, SetOutput } from "../model/event.ts";
 import type { Json, JsonObject } from "../model/json.ts";
 import type { Plan } from "../model/plan.ts";
-import { Spending } from "../model/spending.ts";
 import { err, ok, type Result } from "../model/result.ts";
+import { Spending } from "../model/spending.ts";
 import { readBlob } from "../runlog/blobs.ts";
 import { isBlob } from "../runlog/fields.ts";
 import { type Lock, lockRun } from "../runlog/lock.ts";
@@ -17,11 +17,11 @@ import { continueLog } from "../runlog/write.ts";
 import { Approvals } from "../steps/approvals.ts";
 import { RecordedWorktrees } from "../worktree/recorded.ts";
 import { planChanges } from "./plan-changes.ts";
-import { inWorkspace, runCourse } from "./run.ts";
 import type { RunEnd } from "./run-end.ts";
-import type { Course } from "./site.ts";
 import type { StartOptions } from "./run-options.ts";
+import { inWorkspace, runCourse } from "./run.ts";
 import { fitSet, lastOutputs, parseSet } from "./set-outputs.ts";
+import type { Course } from "./site.ts";
 import { version } from "./version.ts";
 
 /** Why a run cannot go on: `usage` when somebody has to ask for something else. */

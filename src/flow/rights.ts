@@ -1,10 +1,10 @@
 import { homedir } from "node:os";
+import { untilAborted } from "../model/abort.ts";
 import type { RunEvent } from "../model/event.ts";
 import { isJsonObject, own } from "../model/json.ts";
 import type { Agent, Plan, RuleData } from "../model/plan.ts";
 import type { Answer, Asker, Attempt, Judge, Rights, Verdict } from "../model/ports.ts";
-import { untilAborted } from "../model/abort.ts";
-import { ok, type Result } from "../model/result.ts";
+import { messageOf, ok, type Result } from "../model/result.ts";
 import {
   type AgentRights,
   type Block,
@@ -236,8 +236,11 @@ async function judgeAsking(call: Parameters<Judge>[0], asking: Asking): Promise<
       const asked = asker.ask({ about: "permission", step: attempt.path, question, ...none }, signal);
       answer = await untilAborted(asked, signal);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      return { ...verdict, decision: "deny", rule: { text: `a person could not be asked: ${why}`, layer: "approved" } };
+      return {
+        ...verdict,
+        decision: "deny",
+        rule: { text: `a person could not be asked: ${messageOf(error)}`, layer: "approved" },
+      };
     }
     if (answer === undefined) return verdict;
     const rule = { text: answer.decision === "approved" ? what : "a person said no", layer: "approved" };

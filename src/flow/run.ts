@@ -3,33 +3,32 @@ import { usesCache } from "../cache/used.ts";
 import { exitCode } from "../engine/exit-code.ts";
 import { runPlan, type RunResult } from "../engine/run.ts";
 import type { Code } from "../model/codes.ts";
+import { defaultStepsAtOnce } from "../model/defaults.ts";
 import type { Event } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import { exitCodes, type Failure } from "../model/outcome.ts";
 import type { StepKind } from "../model/plan.ts";
 import { type Cache, elapsed, type Emit } from "../model/ports.ts";
-import { limitsSpent } from "../model/spending.ts";
 import { err, ok, type Result } from "../model/result.ts";
+import { limitsSpent } from "../model/spending.ts";
 import { gitCommit } from "../runlog/commit.ts";
+import { lockRun } from "../runlog/lock.ts";
 import { maskData } from "../runlog/mask-event.ts";
 import type { Mask } from "../runlog/redact.ts";
 import { newRunId, runsFolder } from "../runlog/runs.ts";
-import { lockRun } from "../runlog/lock.ts";
 import { type LogWriter, openLog } from "../runlog/write.ts";
 import { worktreesOfRuns } from "../worktree/leftovers.ts";
 import { systemClock } from "./clock.ts";
 import { createExecute } from "./execute.ts";
 import { createFingerprint } from "./fingerprint.ts";
-import { type Masking, maskedFailure } from "./masking.ts";
 import { loadHashFiles } from "./hash-files.ts";
 import { readInstructions } from "./instructions.ts";
+import { type Masking, maskedFailure } from "./masking.ts";
 import type { RunEnd } from "./run-end.ts";
 import type { StartOptions } from "./run-options.ts";
 import { type Course, openSite, type Site } from "./site.ts";
 import { version } from "./version.ts";
 import type { Worktrees } from "./worktrees.ts";
-
-const defaultParallel = 8;
 
 /** Runs a plan under a new log. An error is a folder that cannot be written: then nothing has run. */
 export async function startRun(options: StartOptions): Promise<Result<RunEnd, string>> {
@@ -141,7 +140,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
     clock: systemClock,
     signal: site.signal,
     kill: options.kill,
-    parallel: options.parallel ?? defaultParallel,
+    parallel: options.parallel ?? defaultStepsAtOnce,
     ...(options.hashesFiles && { hashFiles: await loadHashFiles(options.cwd) }),
   });
   await worktrees.end();

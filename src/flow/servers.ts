@@ -1,4 +1,3 @@
-import { untilAborted } from "../model/abort.ts";
 import { existsSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import {
@@ -16,6 +15,7 @@ import {
   specOf,
   toolsOf,
 } from "../mcp/index.ts";
+import { untilAborted } from "../model/abort.ts";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
 import type { Block } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";
@@ -27,8 +27,8 @@ import { maskData } from "../runlog/mask-event.ts";
 import { systemClock } from "./clock.ts";
 import { forbiddenServer } from "./governed.ts";
 import type { StartOptions } from "./run-options.ts";
-import { insideSandbox, sandboxHint, type Surroundings, watchedTool } from "./server-sandbox.ts";
 import type { Sandboxes } from "./sandboxes.ts";
+import { insideSandbox, sandboxHint, type Surroundings, watchedTool } from "./server-sandbox.ts";
 import type { Site } from "./site.ts";
 import { version } from "./version.ts";
 

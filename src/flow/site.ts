@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import type { Event, LogLine } from "../model/event.ts";
 import { addUsage, noUsage, type Usage } from "../model/message.ts";
 import type { Emit } from "../model/ports.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { err, messageOf, ok, type Result } from "../model/result.ts";
 import { Spending } from "../model/spending.ts";
 import { Marks } from "../process/marks.ts";
 import { makeTempFolder } from "../process/temp-folder.ts";
@@ -106,7 +106,7 @@ function openTempFolder(): Result<string, string> {
   try {
     return ok(makeTempFolder());
   } catch (error) {
-    return err(`cannot make a temporary folder: ${error instanceof Error ? error.message : String(error)}`);
+    return err(`cannot make a temporary folder: ${messageOf(error)}`);
   }
 }
 

@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { graceOfWorktree } from "../model/grace.ts";
 import type { Json } from "../model/json.ts";
 import type { Failure } from "../model/outcome.ts";
 import { elapsed, type Wait } from "../model/ports.ts";
@@ -61,8 +62,6 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
 /** Milliseconds for those that are still being closed when the run has ended, and when it was killed. */
 const patience = 30_000;
 const shortPatience = 500;
-/** Milliseconds; longer than commands and tools have to end. */
-const graceAfterAbort = 10_000;
 
 class RunWorktrees implements Worktrees {
   readonly #options: WorktreesOptions;
@@ -229,7 +228,7 @@ function gaveOf({ result, outputs }: Extract<WorktreeEnd, { apply: true }>): { r
 /** Calls back when a signal was aborted a while ago; the returned function takes that back. */
 function whenLate(signal: AbortSignal, callback: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
-  const start = (): void => void (timer = setTimeout(callback, graceAfterAbort));
+  const start = (): void => void (timer = setTimeout(callback, graceOfWorktree));
   if (signal.aborted) start();
   else signal.addEventListener("abort", start, { once: true });
   return () => {

@@ -1,13 +1,13 @@
-import { itemLimit, expandMatrix, matrixProblem } from "../model/matrix.ts";
+import { defaultTurns } from "../model/defaults.ts";
 import { isJsonObject } from "../model/json.ts";
+import { itemLimit, expandMatrix, matrixProblem } from "../model/matrix.ts";
 import type { Agent, Limits, Plan, Scope, Step, Template } from "../model/plan.ts";
 import type { ModelFacts } from "../model/ports.ts";
-import type { Most, Spendings, StepWorst, WorstCase } from "../model/worst-case.ts";
 import { mostSpawned } from "../model/spawning.ts";
+import type { Most, Spendings, StepWorst, WorstCase } from "../model/worst-case.ts";
 import { askingIn, askingOf } from "./asking.ts";
 import type { FactsOf } from "./prices.ts";
 
-const defaultTurns = 50;
 const nothing: Spendings = { tokens: { most: 0 }, cost: { most: 0 } };
 
 /** The worst case of a plan: turns × the window of the model at list price, under the limits that are written. */

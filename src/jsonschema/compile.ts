@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../model/json.ts";
-import { err, ok } from "../model/result.ts";
-import type { Result } from "../model/result.ts";
 import { isJsonObject } from "../model/json.ts";
+import { err, messageOf, ok } from "../model/result.ts";
+import type { Result } from "../model/result.ts";
 import { boundedPatterns, SlowPattern } from "./bounded-pattern.ts";
 import { checkUserSchema } from "./check.ts";
 import { toIssues } from "./gather.ts";
@@ -55,8 +55,4 @@ function check(validate: () => readonly SchemaIssue[]): readonly SchemaIssue[] {
     if (error instanceof RangeError) return [{ path: [], problem, message: "is nested too deep to be checked" }];
     throw error;
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

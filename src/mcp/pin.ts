@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { err, messageOf, ok, type Result } from "../model/result.ts";
 import type { ServerTool } from "./server.ts";
 
 /** What a server offered when somebody looked at it: a hash of name, description and schemas, by the tool's name. */
@@ -50,7 +50,7 @@ export function readPins(text: string): Result<Pins, string> {
   try {
     value = JSON.parse(text) as Json;
   } catch (error) {
-    return err(`it is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    return err(`it is not JSON: ${messageOf(error)}`);
   }
   const servers = isJsonObject(value) && own(value, "version") === 1 ? own(value, "mcp") : undefined;
   if (!isJsonObject(servers))

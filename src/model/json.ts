@@ -1,4 +1,4 @@
-import { err, ok, type Result } from "./result.ts";
+import { err, messageOf, ok, type Result } from "./result.ts";
 
 /** Any JSON value. Everything that crosses a step's border or enters the log is one. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
@@ -39,7 +39,7 @@ export function parseJson(text: string): Result<Json, JsonProblem> {
   try {
     value = JSON.parse(text) as Json;
   } catch (error) {
-    return err({ isJson: false, message: error instanceof Error ? error.message : String(error) });
+    return err({ isJson: false, message: messageOf(error) });
   }
   if (isDeeperThan(text, maxDepth))
     return err({ isJson: true, message: `it is nested deeper than ${maxDepth} levels` });

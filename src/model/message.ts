@@ -76,3 +76,8 @@ export const agentOutcomes = [
   "cancelled",
 ] as const;
 export type AgentOutcome = (typeof agentOutcomes)[number];
+
+/** The text of blocks, one behind the other. */
+export function textOf(blocks: readonly Block[]): string {
+  return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
+}

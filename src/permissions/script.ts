@@ -1,6 +1,6 @@
 import type * as Parser from "unbash";
 import type { Assignment, Redirection, SyntaxNode, Word } from "unbash";
-import { type Result, err, ok } from "../model/result.ts";
+import { err, messageOf, ok, type Result } from "../model/result.ts";
 import { type Forms, formsOf, union } from "./globs.ts";
 import { readWord, type ShellWord } from "./shell-word.ts";
 
@@ -29,7 +29,7 @@ export function readScript(text: string, { parse, forEachChild }: Unbash): Resul
     reader.learn(script);
     reader.visit(script);
   } catch (error) {
-    return err(`the command cannot be parsed: ${error instanceof Error ? error.message : String(error)}`);
+    return err(`the command cannot be parsed: ${messageOf(error)}`);
   }
   return reader.finish();
 }

@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { messageOf } from "../model/result.ts";
 
 /** What a process wrote to one stream. */
 export interface Captured {
@@ -181,7 +182,7 @@ class Spill {
     try {
       write();
     } catch (error) {
-      this.#problem = error instanceof Error ? error.message : String(error);
+      this.#problem = messageOf(error);
     }
   }
 }

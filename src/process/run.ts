@@ -1,9 +1,10 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { graceOfProcess } from "../model/grace.ts";
+import type { Places } from "../model/places.ts";
 import { Capture, type CaptureOptions, type Captured, type StreamFilter } from "./capture.ts";
 import type { Marks } from "./marks.ts";
 import type { Launch } from "./namespace.ts";
 import type { Pipes } from "./pipes.ts";
-import type { Places } from "../model/places.ts";
 import { type SpawnFailed, explainSpawnError, whyNotStarted } from "./spawn-error.ts";
 import { type StartOptions, type Started, start } from "./start.ts";
 import { endTree, groupLives } from "./tree.ts";
@@ -51,7 +52,6 @@ export interface Streams {
   readonly duration: number;
 }
 
-const defaultGrace = 5000;
 const defaultMaxBytes = 1024 * 1024;
 const defaultSpillBytes = 64 * 1024 * 1024;
 /** How long what a process leaves behind may take to finish by itself, a `> >(tee log)` for example. Milliseconds. */
@@ -96,7 +96,7 @@ async function runInPlace(options: ProcessOptions): Promise<ProcessResult> {
   if (aborted || !(await leavesNothing(running, options.marks))) {
     const hasExited = (): boolean => running.exit !== undefined;
     const tree = { pid: running.pid, mark, marks: options.marks, isNamespace: launch !== undefined, hasExited };
-    await endTree(tree, options.grace ?? defaultGrace);
+    await endTree(tree, options.grace ?? graceOfProcess);
   }
   await drain(running, streams);
   const { exit } = running;

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../model/json.ts";
-import type { Block, Message } from "../model/message.ts";
+import { type Block, type Message, textOf } from "../model/message.ts";
 import type { ModelRequest } from "../model/ports.ts";
 import { unreachable } from "../model/result.ts";
 import type { Quirks } from "./endpoints.ts";
@@ -159,8 +159,4 @@ class MessageWriter {
     const content = text === "" && calls.length > 0 ? null : text;
     return { role: "assistant", content, ...reasoning, ...(calls.length > 0 && { tool_calls: calls }) };
   }
-}
-
-function textOf(blocks: readonly Block[]): string {
-  return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
 }

@@ -1,14 +1,14 @@
 import { pause } from "../model/abort.ts";
-import type { Clock, ModelClient, ModelDelta, ModelFacts, ModelFailure, ModelRequest } from "../model/ports.ts";
 import type { Message } from "../model/message.ts";
+import type { Clock, ModelClient, ModelDelta, ModelFacts, ModelFailure, ModelRequest } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok, unreachable } from "../model/result.ts";
-import { kindOfStatus } from "./failure.ts";
 import { isTransientStatus } from "./error.ts";
+import { costAt } from "./facts.ts";
+import { kindOfStatus } from "./failure.ts";
+import type { Price } from "./known-models.ts";
 import { holds, scriptScope, valueOf } from "./script-values.ts";
 import type { Script, ScriptTurn } from "./script.ts";
-import { costAt } from "./facts.ts";
-import type { Price } from "./known-models.ts";
 import { overWindow } from "./server.ts";
 import { isOverWindow, priced, type Tokens } from "./usage.ts";
 

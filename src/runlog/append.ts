@@ -1,4 +1,5 @@
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, writeSync } from "node:fs";
+import { messageOf } from "../model/result.ts";
 import { inlineBytes } from "./fields.ts";
 
 /** Appends whole texts to an open descriptor, or leaves the file as it was. */
@@ -70,8 +71,4 @@ function cutBack(fd: number, size: number): string | undefined {
   } catch (error) {
     return `a half-written line could not be taken back: ${messageOf(error)}`;
   }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

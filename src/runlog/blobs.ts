@@ -4,8 +4,7 @@ import { open } from "node:fs/promises";
 import path from "node:path";
 import type { Blob, LogLine } from "../model/event.ts";
 import type { Json } from "../model/json.ts";
-import { err, ok, type Result } from "../model/result.ts";
-import { messageOf } from "./append.ts";
+import { err, messageOf, ok, type Result } from "../model/result.ts";
 import { blobBytes, blobFields, isBlob, type StoredLine } from "./fields.ts";
 import { jsonPieces } from "./json-pieces.ts";
 

@@ -3,9 +3,8 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:
 import { hostname } from "node:os";
 import path from "node:path";
 import { isJsonObject, type Json } from "../model/json.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { err, messageOf, ok, type Result } from "../model/result.ts";
 import { readProc, send } from "../process/proc.ts";
-import { messageOf } from "./append.ts";
 import { makeFolders } from "./write.ts";
 
 /** The right to write to a run. */

@@ -3,9 +3,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import path from "node:path";
 import type { Event, LogLine, Stamp } from "../model/event.ts";
 import { isDeeperThan, isJsonObject, type Json, type JsonObject } from "../model/json.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { err, messageOf, ok, type Result } from "../model/result.ts";
 import { irregular } from "../source/open.ts";
-import { messageOf } from "./append.ts";
 import { resolveLine } from "./blobs.ts";
 import type { StoredLine } from "./fields.ts";
 

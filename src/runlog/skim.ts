@@ -1,8 +1,8 @@
 import { closeSync, readSync } from "node:fs";
 import path from "node:path";
 import { isJsonObject, type Json, type JsonObject, own } from "../model/json.ts";
+import { messageOf } from "../model/result.ts";
 import { type Opened, openRegular } from "../source/open.ts";
-import { messageOf } from "./append.ts";
 
 /** What a list of runs says of one, without folding its log. Times are as in the log, durations milliseconds. */
 export interface RunBrief {

@@ -4,14 +4,14 @@ import { constants } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { isJsonObject, type Json, type JsonObject, parseJson } from "../model/json.ts";
 import type { Failure, FailureKind, StepResult } from "../model/outcome.ts";
+import { Places } from "../model/places.ts";
 import type { Body } from "../model/plan.ts";
 import type { Attempt, Execute } from "../model/ports.ts";
-import { err, ok, type Result, unreachable } from "../model/result.ts";
+import { err, messageOf, ok, type Result, unreachable } from "../model/result.ts";
 import type { Captured, StreamFilter } from "../process/capture.ts";
 import { stepEnvironment } from "../process/environment.ts";
 import type { Marks } from "../process/marks.ts";
 import { Pipes } from "../process/pipes.ts";
-import { Places } from "../model/places.ts";
 import { placesHere } from "../process/places.ts";
 import { type ProcessOptions, type ProcessResult, type Ran, runProcess } from "../process/run.ts";
 import type { SpawnFailed } from "../process/spawn-error.ts";
@@ -109,9 +109,7 @@ function prepare(body: RunBody, inputs: RunInputs, files: Files): Result<readonl
     writeFileSync(files.script, body.command.script, { mode: 0o600, flag: "wx" });
     return ok(shellCommand(body.shell, files.script));
   } catch (error) {
-    return err(
-      `the step's temporary files cannot be written: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    return err(`the step's temporary files cannot be written: ${messageOf(error)}`);
   }
 }
 

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { guardsOf } from "../../src/agent/guard.ts";
 import type { AgentEvent } from "../../src/model/agent-event.ts";
+import { noUsage } from "../../src/model/message.ts";
 import type { ModelClient, ModelDelta, ModelFailure } from "../../src/model/ports.ts";
 import { unknownFacts } from "../../src/model/ports.ts";
 import { ok } from "../../src/model/result.ts";
-import { guardsOf } from "../../src/agent/guard.ts";
-import { noUsage } from "../../src/model/message.ts";
 import { hastyClock, running, tool } from "./running.ts";
 
 /** A client whose every reply is `deltas`. */

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { run, type RunResult } from "../../src/flow.ts";
 import type { Asker } from "../../src/model/ports.ts";
-import { of, replies } from "./lineage.ts";
 import { Place } from "./flow.ts";
+import { of, replies } from "./lineage.ts";
 
 const places: Place[] = [];
 afterEach(() => places.splice(0).forEach((place) => place.remove()));

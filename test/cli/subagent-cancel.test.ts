@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { run } from "../../src/flow.ts";
 import type { LogLine } from "../../src/model/event.ts";
 import { leftAfter, uniqueSleep, untilRunning } from "../process/leftovers.ts";
-import { answers, ends, of, replies, task } from "./lineage.ts";
 import { Place } from "./flow.ts";
+import { answers, ends, of, replies, task } from "./lineage.ts";
 
 const places: Place[] = [];
 afterEach(() => places.splice(0).forEach((place) => place.remove()));

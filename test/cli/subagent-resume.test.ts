@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { resume } from "../../src/flow.ts";
 import type { LogLine } from "../../src/model/event.ts";
-import { ends, of, replies, task, turnsOf } from "./lineage.ts";
 import { Place } from "./flow.ts";
+import { ends, of, replies, task, turnsOf } from "./lineage.ts";
 
 const places: Place[] = [];
 afterEach(() => places.splice(0).forEach((place) => place.remove()));

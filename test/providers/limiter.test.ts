@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { noUsage } from "../../src/model/message.ts";
 import type { ModelClient, ModelDelta } from "../../src/model/ports.ts";
 import { unknownFacts } from "../../src/model/ports.ts";
-import { noUsage } from "../../src/model/message.ts";
 import { limited, Limiter } from "../../src/providers/limiter.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 import { drain, requestWith } from "./drain.ts";

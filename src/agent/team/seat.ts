@@ -1,5 +1,6 @@
 import type { AgentRunIds } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
+import { textOf } from "../../model/message.ts";
 import type { Agent, Member, RuleData } from "../../model/plan.ts";
 import type { Judge, Tool } from "../../model/ports.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -220,7 +221,7 @@ export class Seat {
     return children.spawn({
       target: { name: terms.name, key: terms.key, agent },
       spawned: { call, title: task?.subject ?? "messages", name: terms.name },
-      prompt: task ? taskText(task, team) : textOf(letters),
+      prompt: task ? taskText(task, team) : lettersText(letters),
       attempt: { signal, ...(folder !== undefined && { workspace: folder }), ...(permissions && { permissions }) },
       ...(conversation && { recorded: conversation }),
       ...(last && letters && { more: letters.message }),
@@ -267,9 +268,8 @@ const looking: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "LS", "Tod
 /** Tools that change files, and nothing else. */
 const editing: ReadonlySet<string> = new Set(["Write", "Edit"]);
 
-function textOf(letters: ReturnType<Mail["take"]>): string {
-  const blocks = letters?.message.blocks ?? [];
-  return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
+function lettersText(letters: ReturnType<Mail["take"]>): string {
+  return textOf(letters?.message.blocks ?? []);
 }
 
 /** Of a run that came to its end without a word about its task. */

@@ -3,11 +3,12 @@ import type { McpProblem } from "../../flow/find-servers.ts";
 import type { ServerReport } from "../../flow/mcp.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.ts";
 import { exitCodes } from "../../model/outcome.ts";
+import { messageOf } from "../../model/result.ts";
 import { visible } from "../../render/display.ts";
+import { another } from "../conditions.ts";
 import { print, say } from "../output.ts";
 import { onSignals } from "../signals.ts";
 import { sayDiagnostics } from "../watch.ts";
-import { another } from "../conditions.ts";
 
 export function defineMcp(program: Command): void {
   const mcp = program
@@ -172,7 +173,7 @@ function jsonObject(text: string): JsonObject {
   try {
     value = JSON.parse(text) as Json;
   } catch (error) {
-    throw new InvalidArgumentError(`it is not JSON: ${error instanceof Error ? error.message : String(error)}.`);
+    throw new InvalidArgumentError(`it is not JSON: ${messageOf(error)}.`);
   }
   if (!isJsonObject(value)) throw new InvalidArgumentError("it must be a JSON object.");
   return value;

@@ -1,7 +1,8 @@
+import { defaultDepth } from "../../model/defaults.ts";
 import type { Span } from "../../model/diagnostic.ts";
 import { deepestSpawned } from "../../model/spawning.ts";
-import { stepsOf } from "../linked.ts";
 import type { MemberLink } from "../link-agents.ts";
+import { stepsOf } from "../linked.ts";
 import type { AgentShape, StepShape, Word } from "../shape.ts";
 import type { Check, CheckSource } from "./check.ts";
 
@@ -19,8 +20,6 @@ export const checkTeamLevels: Check = (source) => {
     if (undo) checkBelow(membersOf(undo, source), { above: [undo], bound: ofAgent(undo, 0), told }, source);
   }
 };
-
-const defaultDepth = 1;
 
 /** Whose word bounds the levels, and how many levels below the step that one works. */
 interface Bound {
