@@ -4,8 +4,9 @@ import { isJsonObject } from "../model/json.ts";
 import type { AgentOutcome, Block, Message, StopReason, Usage } from "../model/message.ts";
 import { addUsage, noUsage } from "../model/message.ts";
 import type { CallTimes, Verdict } from "../model/ports.ts";
-import type { AgentResult } from "./agent-result.ts";
+import { usageOf } from "../model/spending.ts";
 import { foldTeam, isOfTeam, type TeamEvent, type TeamState } from "../model/team.ts";
+import type { AgentResult } from "./agent-result.ts";
 import { copyOf, emptyHistory, type History, remember } from "./history.ts";
 
 /** The conversation of an agent run that was cut off, as far as the log has it. */
@@ -86,6 +87,8 @@ export class Conversations {
 
   add(line: Event): void {
     this.#fold(line);
+    const used = usageOf(line);
+    if (used !== undefined) this.#usage = addUsage(this.#usage, used);
     if ("agent" in line) {
       const recorded = this.#byAgent.get(line.agent);
       if (recorded !== undefined && !isOfTeam(line)) remember(recorded.history, line);
@@ -266,7 +269,6 @@ export class Conversations {
   /** The reply was discarded; what it used was spent all the same. */
   #lose({ agent, usage }: Extract<Event, { type: "model.retry" | "model.failed" }>): void {
     if (usage === undefined) return;
-    this.#usage = addUsage(this.#usage, usage);
     const recorded = this.#byAgent.get(agent);
     if (recorded !== undefined) recorded.usage = addUsage(recorded.usage, usage);
   }
@@ -274,7 +276,6 @@ export class Conversations {
   /** What was made shorter stays so: the log says how, and nothing is measured or summarised again. */
   #shorten(event: Extract<AgentEvent, { type: "context.compressed" }>): void {
     const summarises = event.how === "summarised";
-    if (summarises) this.#usage = addUsage(this.#usage, event.usage);
     const recorded = this.#byAgent.get(event.agent);
     if (recorded === undefined) return;
     const { messages } = recorded;
@@ -289,7 +290,6 @@ export class Conversations {
   }
 
   #say({ agent, turn, message, stop, usage, from = [] }: Extract<Event, { type: "message" }>): void {
-    if (usage !== undefined) this.#usage = addUsage(this.#usage, usage);
     const recorded = this.#byAgent.get(agent);
     if (recorded === undefined) return;
     if (usage !== undefined) {

@@ -1,8 +1,69 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Conditions, Profile } from "../flow.ts";
+import { defaultStepsAtOnce } from "../model/defaults.ts";
 import { runsDirOption } from "./open-run.ts";
 import type { Signals } from "./signals.ts";
 import type { Watcher } from "./watch.ts";
+
+/** What commands that run a workflow take beside. */
+export interface RunningFlags {
+  readonly approve?: readonly string[];
+  readonly deny?: readonly string[];
+  readonly form?: readonly string[];
+  readonly comment?: string;
+  readonly by?: string;
+  readonly parallel?: number;
+  readonly cache: boolean;
+}
+
+/** Adds the options of {@link RunningFlags}; `which` are the approvals that are answered. */
+export function takesAnswers(command: Command, which: string): Command {
+  return command
+    .option("--approve <path>", `say yes to an approval ${which}; repeat it for more`, another)
+    .option("--deny <path>", `say no to an approval ${which}; repeat it for more`, another)
+    .option("--form <field=value>", "a field of the form of --approve; PATH.field=value for one of several", another)
+    .option("--comment <text>", "what goes with --approve and --deny")
+    .option("--by <name>", "who answers (default: as CI, git or the system knows you)");
+}
+
+/** Adds what is left of {@link RunningFlags}. */
+export function takesPace(command: Command): Command {
+  return command
+    .option(
+      "--parallel <n>",
+      `steps at once where the workflow does not say (default ${defaultStepsAtOnce})`,
+      parseParallel,
+    )
+    .option("--no-cache", "run steps with `cache` whatever is kept; what they give is kept in its place");
+}
+
+/** The part of a request that {@link RunningFlags} say. */
+export function runningOf({
+  approve,
+  deny,
+  form,
+  comment,
+  by,
+  parallel,
+  cache,
+}: RunningFlags): Pick<Conditions, "approve" | "deny" | "form" | "comment" | "by" | "parallel" | "cache"> {
+  return {
+    ...(approve && { approve }),
+    ...(deny && { deny }),
+    ...(form && { form }),
+    ...(comment !== undefined && { comment }),
+    ...(by !== undefined && { by }),
+    ...(parallel !== undefined && { parallel }),
+    cache,
+  };
+}
+
+function parseParallel(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || value > 10_000)
+    throw new InvalidArgumentError("it is a whole number from 1 to 10000.");
+  return value;
+}
 
 /** What every command that runs something takes. */
 export interface ConditionFlags {

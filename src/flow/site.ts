@@ -3,7 +3,7 @@ import type { Event, LogLine } from "../model/event.ts";
 import { addUsage, noUsage, type Usage } from "../model/message.ts";
 import type { Emit } from "../model/ports.ts";
 import { err, messageOf, ok, type Result } from "../model/result.ts";
-import { Spending } from "../model/spending.ts";
+import { Spending, usageOf } from "../model/spending.ts";
 import { Marks } from "../process/marks.ts";
 import { makeTempFolder } from "../process/temp-folder.ts";
 import { startWatchdog } from "../process/watchdog.ts";
@@ -72,7 +72,8 @@ export function openSite(options: StartOptions, { run, folder, open, before }: C
     // What was left behind because it ended too slowly has no more to tell: the end of a run is its last event.
     if (hasEnded) return;
     hasEnded = event.type === "run.finished";
-    if (isModelCall(event) && event.usage !== undefined) usage = addUsage(usage, event.usage);
+    const used = usageOf(event);
+    if (used !== undefined) usage = addUsage(usage, used);
     spending.add(event);
     log.emit(event);
   };
@@ -92,14 +93,6 @@ export function openSite(options: StartOptions, { run, folder, open, before }: C
   const approvals = before?.approvals ?? new Approvals();
   const accounts = { emit, spending, approvals, usage: () => usage };
   return ok({ log, masking, tempFolder, marks, ...accounts, signal, over: over.signal, close });
-}
-
-/** Whether a model was called: what it used counts, also when its reply was discarded. */
-function isModelCall(
-  event: Event,
-): event is Extract<Event, { type: "message" | "model.retry" | "model.failed" } | { how: "summarised" }> {
-  if (event.type === "context.compressed") return event.how === "summarised";
-  return event.type === "message" || event.type === "model.retry" || event.type === "model.failed";
 }
 
 function openTempFolder(): Result<string, string> {

@@ -14,6 +14,20 @@ export function addSpend(a: Spend, b: Spend): Spend {
   return { tokens: a.tokens + b.tokens, cost: a.cost === null || b.cost === null ? null : a.cost + b.cost };
 }
 
+/** What a model call used; it counts also when its reply was discarded. Undefined of all other events. */
+export function usageOf(event: Event): Usage | undefined {
+  switch (event.type) {
+    case "message":
+    case "model.retry":
+    case "model.failed":
+      return event.usage;
+    case "context.compressed":
+      return event.how === "summarised" ? event.usage : undefined;
+    default:
+      return undefined;
+  }
+}
+
 interface AgentSpend {
   readonly step: string;
   /** The agent run it goes on with. */
@@ -51,10 +65,9 @@ export class Spending {
         break;
       case "message":
       case "model.retry":
-      case "model.fallback":
       case "model.failed":
       case "context.compressed": {
-        const usage = "usage" in event ? event.usage : undefined;
+        const usage = usageOf(event);
         if (usage === undefined) break;
         this.#change(event.agent, (agent) => {
           if (agent.settled !== event.turn) agent.spent = addSpend(agent.spent, spendOf(usage));
