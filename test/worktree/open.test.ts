@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Event } from "../../src/model/event.ts";
 import { createWorktrees, type OpenWorktree, type Worktrees } from "../../src/flow/worktrees.ts";
@@ -74,6 +74,8 @@ describe("worktrees for members of a team", () => {
     expect(git(top, "status", "--porcelain")).toBe("");
     expect([(await one.close(wanted)).status, (await second).status]).toEqual(["applied", "applied"]);
     expect(readFileSync(join(top, "a.txt"), "utf8")).toBe("one\n2\n3\n4\n5\nsix\n");
+    const applied = events.flatMap((it) => (it.type === "worktree.applying" ? [it.worktree] : []));
+    expect(applied).toEqual([one, two].map(({ folder }) => basename(folder)));
     const opened = events.filter((it) => it.type === "worktree.opened");
     expect(opened.map((it) => it.agentRun)).toEqual(["lead@1/a", "lead@1/b"]);
     expect(git(top, "worktree", "list").trim().split("\n")).toHaveLength(1);
