@@ -64,7 +64,7 @@ export function createPayer(budget: Budget | undefined): Payer {
       let actual: Settled = { ...worst, estimated: true };
       let reply;
       try {
-        reply = yield* call({ ...request, maxOutput: output });
+        reply = yield* call({ ...request, payableOutput: output });
         actual = settled(reply, held);
       } finally {
         reservation.settle(actual);

@@ -43,7 +43,8 @@ export function requestHash(request: ModelRequest, masked?: MaskRequest): string
 type MaskRequest = (request: ModelRequest) => ModelRequest;
 
 /**
- * sha256 (hex) of what the model gets to see: who asks (`agent`, `step`) is left out, so a renamed step still matches.
+ * sha256 (hex) of what the model gets to see: who asks (`agent`, `step`) and what it may cost are left out, so
+ * that a renamed step and another limit still match.
  * With its secrets masked, so that the hash tells nothing about them and a replay, whose replies are masked, finds it.
  * The text of each message is kept as long as the message: a conversation is hashed once a turn.
  */
@@ -67,7 +68,7 @@ export class RequestHashes {
   #fieldsAround(request: ModelRequest): ReadonlyMap<string, string> {
     const json = JSON.stringify(request);
     if (json === this.#around.json) return this.#around.fields;
-    const { agent: _agent, step: _step, earlier: _earlier, ...seen } = this.#masked(request);
+    const { agent: _, step: __, earlier: ___, payableOutput: ____, ...seen } = this.#masked(request);
     const fields = new Map(Object.entries(asJson(seen)).map(([key, value]) => [key, canonicalJson(value)]));
     this.#around = { json, fields };
     return fields;

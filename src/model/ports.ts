@@ -203,6 +203,8 @@ export interface ModelRequest {
   readonly temperature?: number;
   readonly topP?: number;
   readonly maxOutput?: number;
+  /** What can be paid for, in the place of `maxOutput`; it changes nothing of what is asked, and so not the request's hash. */
+  readonly payableOutput?: number;
   readonly effort?: string;
   /** JSON Schema of the whole answer, root `type: object`; only where {@link ModelFacts.jsonSchema} holds and no tool is open. */
   readonly answerSchema?: JsonObject;

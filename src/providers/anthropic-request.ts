@@ -40,7 +40,7 @@ export function messagesBody(
 ): WireRequest {
   const warnings: string[] = [];
   const { maxOutput = cautiousMaxTokens } = facts;
-  const maxTokens = request.maxOutput ?? Math.min(maxOutput, defaultMaxTokens);
+  const maxTokens = request.payableOutput ?? request.maxOutput ?? Math.min(maxOutput, defaultMaxTokens);
   const effort = effortFields(request.effort, { maxTokens, thinking });
   const isThinking = Object.hasOwn(effort, "thinking");
   const tools = request.tools.map(({ name, description, parameters }): JsonObject => ({

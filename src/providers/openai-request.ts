@@ -30,6 +30,7 @@ export function requestBody(request: ModelRequest, { model, quirks }: Dialect): 
   const hasTools = tools.length > 0;
   const isRequired = hasTools && request.toolChoice === "required" && quirks.requiredCalls;
   const writer = new MessageWriter(request.model, quirks, warnings);
+  const most = request.payableOutput ?? request.maxOutput;
   const body: JsonObject = {
     model,
     messages: request.messages.flatMap((message) => writer.write(message)),
@@ -38,7 +39,7 @@ export function requestBody(request: ModelRequest, { model, quirks }: Dialect): 
     ...(isRequired && { tool_choice: "required" }),
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.topP !== undefined && { top_p: request.topP }),
-    ...(request.maxOutput !== undefined && { [quirks.maxTokens]: request.maxOutput }),
+    ...(most !== undefined && { [quirks.maxTokens]: most }),
     ...effortFields(request.effort, quirks, warnings),
     // Beside open tools several servers would make the model answer at once instead of calling any.
     ...(request.answerSchema !== undefined && !hasTools && responseFormat(request.answerSchema)),

@@ -43,7 +43,7 @@ async function paying(
     signal: new AbortController().signal,
   };
   const paid = createPayer(budget).pay(call, async function* (request) {
-    maxOutput = request.maxOutput;
+    maxOutput = request.payableOutput;
     yield* [];
     return answer(request);
   });

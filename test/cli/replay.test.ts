@@ -108,6 +108,19 @@ describe("--replay", () => {
     );
   });
 
+  it.each(["tokens: 200000", "cost: 5"])("plays a run under `limits` of %s, and under other limits", async (limit) => {
+    const script = `price: { input: 1, output: 2 }\n${replies}`;
+    place.write("replies.yaml", script);
+    place.write("flow.yaml", `${workflow}limits: { ${limit} }\n`);
+    const first = await recorded();
+    place.write("replies.yaml", "agents: {}\n");
+    for (const text of [`${workflow}limits: { ${limit} }\n`, `${workflow}limits: { tokens: 100000 }\n`, workflow]) {
+      place.write("flow.yaml", text);
+      const { code, stdout } = await place.flow(["run", "flow.yaml", "--replay", first.run], { env });
+      expect([code, stdout]).toEqual([0, first.stdout]);
+    }
+  });
+
   it("of nothing that is there is wrong usage", async () => {
     for (const [name, words] of [
       ["absent.jsonl", "there is no log absent.jsonl"],
