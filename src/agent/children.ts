@@ -46,6 +46,8 @@ export interface Spawn extends Pick<Assignment, "recorded" | "more" | "membershi
   readonly target: Target;
   readonly spawned: Omit<SpawnedBy, "depth" | "background">;
   readonly prompt: string;
+  /** It takes the place of one that was cut off. */
+  readonly isAgain?: boolean;
   /** Of its attempt: a narrower signal, rules, a folder of its own. */
   readonly attempt: Partial<Pick<Attempt, "signal" | "workspace">> & { readonly permissions?: RuleData };
 }
@@ -60,7 +62,10 @@ export class Children {
   readonly #known: Map<string, RecordedChild>;
   readonly #running = new Map<string, Orphan>();
   #team: Led | undefined;
+  /** The number in the last id. */
   #count: number;
+  /** How many there were, one that was cut off and taken up again as one. */
+  #spawned: number;
   #hasClosed = false;
 
   constructor(source: ChildrenSource) {
@@ -70,6 +75,7 @@ export class Children {
     this.#places = new Places(source.agent.limits.parallel ?? defaultChildrenAtOnce);
     this.#known = new Map(source.recorded?.children);
     this.#count = this.#known.size;
+    this.#spawned = spawnedIn([...this.#known.values()]);
   }
 
   /** The tool that spawns; none where nobody may be spawned. */
@@ -141,8 +147,8 @@ export class Children {
   }
 
   /** Starts one at once, for somebody who keeps the count of places. Undefined when there have been too many. */
-  spawn({ target, spawned, prompt, attempt, ...run }: Spawn): Orphan | undefined {
-    if (this.#refuse() !== undefined) return undefined;
+  spawn({ target, spawned, prompt, attempt, isAgain = false, ...run }: Spawn): Orphan | undefined {
+    if (!isAgain && this.#refuse() !== undefined) return undefined;
     const { ids, level } = this.#source;
     const { permissions, ...around } = attempt;
     const made = childAttempt(this.#source, { target, prompt });
@@ -167,13 +173,15 @@ export class Children {
     return [...this.#known.values()].findLast((child) => child.call === call);
   }
 
+  /** Counts one more; or says why there may be none. */
   #refuse(): string | undefined {
     const { agent, attempt, crowd } = this.#source;
     const most = attempt.step.limits.children ?? agent.limits.children;
-    if (most !== undefined && this.#count >= most)
+    if (most !== undefined && this.#spawned >= most)
       return `You have spawned ${most} sub-agents, and may not spawn more (\`limits.children\`). Do the rest yourself.`;
     if (!crowd.admit())
       return `This run has spawned ${mostSpawned} sub-agents, and may not spawn more. Do the rest yourself.`;
+    this.#spawned++;
     return undefined;
   }
 
@@ -303,6 +311,13 @@ interface Run extends Pick<Assignment, "id" | "attempt" | "recorded" | "more" | 
   readonly spawned: SpawnedBy;
   /** It takes no place, and reports to somebody else. */
   readonly isFree?: boolean;
+}
+
+/** A resume begins one anew that was cut off before its first reply. */
+function spawnedIn(children: readonly RecordedChild[]): number {
+  const isReplaced = ({ call, end }: RecordedChild, at: number): boolean =>
+    end === undefined && children.slice(at + 1).some((later) => later.call === call);
+  return children.filter((child, at) => !isReplaced(child, at)).length;
 }
 
 /** The members of a team are its own business. */

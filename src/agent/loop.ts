@@ -171,7 +171,7 @@ async function* endOrRead(
   ending: Ending,
 ): AsyncGenerator<AgentEvent, Ending | undefined> {
   if (run.mail?.isOpen !== true) return yield* settleEnd(run, { state, ids }, ending);
-  await run.mail.arrival(run.signal);
+  await run.mail.arrival(run.signal, run.readings?.(ids.agent, ids.turn + 1));
   if (run.signal.aborted) return aborted(run.signal);
   if (!run.mail.hasLetters) return yield* settleEnd(run, { state, ids }, ending);
   state.output?.retract();

@@ -11,6 +11,8 @@ export class Mail {
   #letters: Letter[] = [];
   readonly #owing = new Set<string>();
   #arrived: PromiseWithResolvers<void> | undefined;
+  /** Whose letters the agent read here in the run that is replayed. */
+  #due: readonly string[] = [];
   /** Called when the agent has come to wait. */
   onWait: (() => void) | undefined;
 
@@ -65,26 +67,37 @@ export class Mail {
     return this.isWaiting && this.#owing.size === 1 && this.#owing.has(from);
   }
 
-  /** Resolves when there is something to read, when nobody owes anything any more, and when `signal` is aborted. */
-  async arrival(signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when there is something to read, when nobody owes anything any more, and when `signal` is aborted. With
+   * `due`, in a replay, only what these wrote counts, and all of it.
+   */
+  async arrival(signal: AbortSignal, due: readonly string[] = []): Promise<void> {
+    this.#due = due;
+    await this.#until(() => this.hasLetters && !this.lacks([]), signal);
+    this.#due = [];
+  }
+
+  /** Resolves when all of these have written, when nobody owes anything any more, and when `signal` is aborted. */
+  async settled(due: readonly string[], signal: AbortSignal): Promise<void> {
+    this.#due = due;
+    await this.#until(() => !this.lacks([]), signal);
+    this.#due = [];
+  }
+
+  /** Whether something that the agent waits for is neither here nor among these. */
+  lacks(more: readonly Letter[]): boolean {
+    const here = new Set([...this.#letters, ...more].map(({ from }) => from));
+    return this.#due.some((id) => !here.has(id));
+  }
+
+  async #until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
     const ring = (): void => this.#ring();
     signal.addEventListener("abort", ring);
-    while (!this.hasLetters && this.#owing.size > 0 && !signal.aborted) {
+    while (!isThere() && this.#owing.size > 0 && !signal.aborted) {
       this.#arrived = Promise.withResolvers();
       const { promise } = this.#arrived;
       this.onWait?.();
       await promise;
-    }
-    signal.removeEventListener("abort", ring);
-  }
-
-  /** Resolves when none of these has yet to write, and when `signal` is aborted. */
-  async settled(due: readonly string[], signal: AbortSignal): Promise<void> {
-    const ring = (): void => this.#ring();
-    signal.addEventListener("abort", ring);
-    while (due.some((id) => this.#owing.has(id)) && !signal.aborted) {
-      this.#arrived ??= Promise.withResolvers();
-      await this.#arrived.promise;
     }
     signal.removeEventListener("abort", ring);
   }

@@ -193,7 +193,8 @@ export class Conversations {
     }
     this.#byAgent.set(agent, conversation);
     if (spawned === undefined) return;
-    this.#spawned++;
+    const isAgain = [...(family?.values() ?? [])].some((it) => it.call === spawned.call && it.end === undefined);
+    if (!isAgain) this.#spawned++;
     if (continues !== undefined && !isOver) family?.delete(continues);
     family?.set(agent, { ...spawned, id: agent, agent: name, conversation });
   }

@@ -342,6 +342,31 @@ describe("a team", () => {
     expect([again.code, again.stdout], again.stderr).toEqual([0, first.stdout]);
   });
 
+  it("is replayed with reports in the order they came in, whoever is faster now", async () => {
+    const place = placeWith({
+      "w.yaml": flow({ reader: ", tools: []" }),
+      "s.yaml": replies({
+        lead: [
+          `{ calls: [${create}, ${add("one", ", owner: reader")}, ${add("two", ", owner: second")}, ${add("three", ", owner: second")}] }`,
+          says("waiting"),
+          heard,
+          heard,
+          heard,
+        ],
+        reader: [
+          "{ text: one is found, when: \"contains(prompt, 'do one')\", delay: 2500ms }",
+          "{ text: three is found, when: \"contains(prompt, 'do three')\", delay: 1200ms }",
+          says("two is found"),
+        ],
+      }),
+    });
+    const first = await place.flow(["run", "w.yaml"]);
+    const woken = of(place.events(), "team.woken").length;
+    expect([first.code, woken > 1]).toEqual([0, true]);
+    const again = await place.flow(["run", "w.yaml", "--replay", "latest"]);
+    expect([again.code, again.stdout], again.stderr).toEqual([0, first.stdout]);
+  });
+
   it("goes on after a failure of its lead's model", async () => {
     const place = placeWith({
       "w.yaml": flow({ reader: ", tools: []" }),

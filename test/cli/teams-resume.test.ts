@@ -77,3 +77,69 @@ describe("a team that is killed", () => {
     place.remove();
   });
 });
+
+describe("a member that was only written to", () => {
+  const team = (ben: string): Readonly<Record<string, string>> => ({
+    "w.yaml": `model: scripted/s.yaml
+permissions: { Bash: allow, Write: allow }
+agents:
+  chief: { instructions: L., team: { members: [{ agent: w, name: ann }, { agent: w, name: ben }] } }
+  w: { instructions: W., tools: [Bash] }
+steps: { go: { agent: chief, prompt: Go. } }
+`,
+    "s.yaml": `agents:
+  chief:
+    - calls:
+        - { name: TeamCreate, args: { name: crew } }
+        - { name: TaskCreate, args: { subject: slow, description: be slow, owner: ann } }
+        - { name: SendMessage, args: { to: ben, content: "please deploy" } }
+    - { text: waiting }
+    - { text: "end: \${{ message }}" }
+    - { text: "end: \${{ message }}" }
+  w:
+    - { when: "contains(prompt, 'slow')", calls: [{ name: Bash, args: { command: test -e go || sleep 30 } }] }
+    - { when: "contains(prompt, 'slow')", text: slow is done }
+    - { when: "contains(prompt, 'deploy')", calls: [{ name: Bash, args: { command: "echo deployed >> deployed.txt" } }] }
+    - { when: "contains(prompt, 'deploy')", calls: [{ name: Bash, args: { command: "${ben}" } }] }
+    - { when: "contains(prompt, 'deploy')", text: it is deployed }
+    - { calls: [{ name: Bash, args: { command: "echo again >> deployed.txt" } }] }
+    - { text: it is deployed again }
+`,
+  });
+
+  it.each([
+    ["and has done it", "true", /go>ben@\S+ ok/],
+    ["and is at it", "test -e go || sleep 30", /deployed\.txt/],
+  ])("%s does it once, however often the run is resumed", async (_, command, reached) => {
+    const place = new Place(team(command));
+    const running = place.start(["run", "w.yaml", "-v"]);
+    let said = "";
+    while (!reached.test(said) || !said.includes("test -e go")) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      said = (await place.flow(["logs", "latest", "-v"])).stdout;
+    }
+    running.kill("SIGINT");
+    await running.ended;
+    place.write("go", "");
+    expect((await place.flow(["resume", "latest"])).code).toBe(0);
+    expect(place.read("deployed.txt")).toBe("deployed\n");
+    place.remove();
+  });
+});
+
+describe("`limits.children` of a lead", () => {
+  it("counts one that was cut off and goes on as one", async () => {
+    const place = new Place({
+      ...files,
+      "w.yaml": files["w.yaml"].replace("{ agent: lead }", "{ agent: lead, limits: { children: 4 } }"),
+    });
+    const running = place.start(["run", "w.yaml"]);
+    await running.said("task 1 in_progress");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    running.kill("SIGKILL");
+    await running.ended;
+    const { code, stderr } = await place.flow(["resume", "latest"]);
+    expect([code, stderr.match(/task \d completed/g)?.length]).toEqual([0, 4]);
+    place.remove();
+  });
+});

@@ -247,11 +247,11 @@ ${add("one")}
 ${begin}
 ${add("one")}
         - { name: SendMessage, args: { to: reader, content: "stop please", kind: shutdown_request } }
-    - text: waiting
+    - { text: waiting, delay: 1500ms }
     - text: "end: \${{ message }}"
   reader:
     - calls: [{ name: TaskList, args: {} }]
-      when: turn == 1 && contains(message, 'Your task is 1')
+      when: turn == 1
       delay: 150ms
     - text: "done by somebody"
 `);

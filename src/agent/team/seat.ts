@@ -212,8 +212,9 @@ export class Seat {
 
   #spawn({ task, before, team }: Work, signal: AbortSignal, folder: string | undefined): Orphan | undefined {
     const { terms, agent, children, lead, tools } = this.#source;
-    const letters = task === undefined ? this.mail.take() : undefined;
-    const call = task ? `task:${inTeam(team, task.id)}` : `talk:${terms.name}:${letters?.from.join(",") ?? ""}`;
+    const letters = task === undefined && !before ? this.mail.take() : undefined;
+    const call =
+      before?.call ?? (task ? `task:${inTeam(team, task.id)}` : `talk:${terms.name}:${letters?.from.join(",") ?? ""}`);
     // Who is only written to goes on with what it did last.
     const last = task === undefined && !before ? children.lastNamed(terms.name) : undefined;
     const conversation = before && before.conversation.turns > 0 ? before.conversation : last?.conversation;
@@ -224,6 +225,7 @@ export class Seat {
       prompt: task ? taskText(task, team) : lettersText(letters),
       attempt: { signal, ...(folder !== undefined && { workspace: folder }), ...(permissions && { permissions }) },
       ...(conversation && { recorded: conversation }),
+      ...(before && { isAgain: true }),
       ...(last && letters && { more: letters.message }),
       membership: {
         // Those of the team it leads have the same names; its last words are its report.
@@ -267,6 +269,12 @@ const looking: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "LS", "Tod
 
 /** Tools that change files, and nothing else. */
 const editing: ReadonlySet<string> = new Set(["Write", "Edit"]);
+
+/** The ids of the messages that a run of a member began with, by its call: `talk:NAME:ID,ID`. */
+export function lettersOf(call: string): readonly string[] {
+  const [, ids] = /^talk:[^:]*:(.+)$/.exec(call) ?? [];
+  return ids?.split(",") ?? [];
+}
 
 function lettersText(letters: ReturnType<Mail["take"]>): string {
   return textOf(letters?.message.blocks ?? []);

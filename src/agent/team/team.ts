@@ -18,7 +18,7 @@ import {
 import type { Children } from "../children.ts";
 import type { AgentHouse } from "../house.ts";
 import type { Recorded, RecordedChild } from "../recorded.ts";
-import { type Claim, type Done, planAnswer, Seat } from "./seat.ts";
+import { type Claim, type Done, lettersOf, planAnswer, Seat } from "./seat.ts";
 import { deadlockText, misfit, nextWork, noReceiver, noTask, receiversOf } from "./rules.ts";
 import { messageText, reportText } from "./text.ts";
 import { mostWakes, Wakes } from "./wakes.ts";
@@ -197,10 +197,13 @@ export class Team {
     for (const child of recorded.children.values())
       if (child.call.startsWith("task:") && child.end && !ofLead.has(child.id)) this.#hear(child, recorded.team);
     for (const [name, member] of recorded.team.members) {
-      const task = recorded.team.tasks.get(member.task ?? "");
-      if (task === undefined || member.state !== "working") continue;
       const seat = this.#seats.get(name);
-      if (seat) this.#work(seat, task, children.last(`task:${inTeam(recorded.team, task.id)}`));
+      if (seat === undefined || member.state !== "working") continue;
+      const task = recorded.team.tasks.get(member.task ?? "");
+      const last = task ? children.last(`task:${inTeam(recorded.team, task.id)}`) : children.lastNamed(name);
+      // It had come to its end, or had not begun: then its mail has what it was to do.
+      if (task === undefined && !isCutOff(last)) this.#update(name, { state: "idle" });
+      else this.#work(seat, task, last);
     }
     this.#schedule();
   }
@@ -420,8 +423,18 @@ export class Team {
   }
 }
 
-/** What the runs of a member have read. */
+/** What the runs of a member have read, those that a run began with among it. */
 function readBy({ children }: Recorded, member: string): ReadonlySet<string> {
   const own = [...children.values()].filter(({ name }) => name === member);
-  return new Set(own.flatMap(({ conversation }) => [...conversation.read]));
+  return new Set(
+    own.flatMap((child) => [
+      ...child.conversation.read,
+      ...(child.end !== undefined || isCutOff(child) ? lettersOf(child.call) : []),
+    ]),
+  );
+}
+
+/** It has replied and not ended. */
+function isCutOff(child: RecordedChild | undefined): child is RecordedChild {
+  return child !== undefined && child.end === undefined && child.conversation.turns > 0;
 }

@@ -37,9 +37,13 @@ export class Wakes {
 
   /** Others are at work: more will come. The last time the lead is woken is kept for the end. */
   gather(): void {
-    const { clock, count } = this.#source;
+    const { clock, count, mail } = this.#source;
     if (this.isEmpty || this.#stopTimer !== undefined || count() >= mostWakes - 1) return;
-    this.#stopTimer = clock.after(gathering, () => this.flush());
+    this.#stopTimer = clock.after(gathering, () => {
+      this.#stopTimer = undefined;
+      // In a replay the lead was given more at once: the rest is on its way.
+      if (!mail.lacks(this.#held)) this.flush();
+    });
   }
 
   /** Gives the lead what there is, now. */
