@@ -85,6 +85,7 @@ function advice(wanting: RunRights["wanting"]): string {
     return `write \`permissions: { allow: [${list}] }\` or run with ${flags}`;
   if (asking.some(({ layer }) => layer === "managed"))
     return "run it in a terminal: a managed rule wants a person asked";
+  if (asking.some(({ layer }) => layer === "hook")) return "run it in a terminal: a hook wants a person asked";
   if (asking.every(({ text }) => text.startsWith("approval: ")))
     return `run with ${flags}, or write \`approval: never\` in the agent`;
   const places = asking.flatMap(({ text, file, line }) =>

@@ -221,7 +221,7 @@ async function judgeAsking(call: Parameters<Judge>[0], asking: Asking): Promise<
   const answered = inTurn(async (): Promise<Verdict> => {
     if (signal.aborted) return first;
     // The question before this one may have settled it.
-    const verdict = await judge(call);
+    const verdict = await judge({ ...call, counts: false });
     if (verdict.decision !== "ask") return verdict;
     const { toAllow } = verdict;
     const what = toAllow.join(", ");

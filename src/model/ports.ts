@@ -337,6 +337,8 @@ export interface JudgedCall {
   readonly asks?: boolean;
   /** Who may answer for a person where the rules ask; undefined: that is left to them. */
   readonly answer?: () => Promise<"allow" | "deny" | undefined>;
+  /** False: the verdict is one of several, of which another may decide. */
+  readonly counts?: boolean;
   /** Aborted when nobody waits for the verdict any more: nobody is asked then. */
   readonly signal?: AbortSignal;
 }

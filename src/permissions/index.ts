@@ -126,8 +126,17 @@ export function createPermissions(options: PermissionOptions): Result<Permission
       managed.length === 0
         ? undefined
         : createJudge({ rules: [everything, ...read(managed, place)], place, isSecret, onHit }),
-    hits: () => [...counted.values()].filter(({ rule }) => rule.layer !== "default" && rule.layer !== "profile"),
+    hits: () => [...counted.values()].filter((it) => it.hits > 0 || isWritten(it.rule)).filter(isOfSomebody),
   });
+}
+
+function isOfSomebody({ rule: { layer } }: RuleHits): boolean {
+  return layer !== "default" && layer !== "profile";
+}
+
+/** By a person, in a line of a file or in the command: not the terms of a member, nor what a skill narrows. */
+function isWritten({ file, line }: Rule): boolean {
+  return file === undefined || line !== undefined;
 }
 
 /** Only what is named, and what changes nothing; as much of it as was allowed before. */

@@ -28,12 +28,12 @@ interface Finding {
 
 /** Judges calls by rules. Of a command everything it does is judged, and the strictest finding is the verdict. */
 export function createJudge(options: JudgeOptions): Judge {
-  return async ({ tool, args }) => {
+  return async ({ tool, args, counts = true }) => {
     const findings = await findingsOf(tool, args, options);
     const worst = findings.reduce((a, b) => (compareDecisions(a.decision, b.decision) >= 0 ? a : b));
     // A command of several is allowed by the rules of all of them, and stopped by one.
     const deciding = findings.filter(({ decision }) => decision === worst.decision).map(({ rule }) => rule);
-    for (const rule of new Set(worst.decision === "allow" ? deciding : [worst.rule])) options.onHit?.(rule);
+    if (counts) for (const rule of new Set(worst.decision === "allow" ? deciding : [worst.rule])) options.onHit?.(rule);
     const wanting = findings.filter(({ decision }) => decision !== "allow");
     const needed = wanting.length > 0 ? wanting : [worst];
     const { text, layer, file, line } = worst.rule;
@@ -68,7 +68,10 @@ function textOf(args: JsonObject, names: readonly string[]): string | undefined 
 
 function found(request: Request, toAllow: string, { rules }: JudgeOptions): Finding {
   const rule = decide(rules, request);
-  return { decision: rule.decision, rule, toAllow };
+  const { decision } = rule;
+  // No rule outweighs one of a `deny` list, or of the machine.
+  const isFixed = decision === "deny" && (rule.final || rule.layer === "managed");
+  return { decision, rule, ...(!isFixed && { toAllow }) };
 }
 
 /** The tools for files reach the workspace alone, whatever the rules say. */
@@ -170,7 +173,11 @@ export function createReadable(options: JudgeOptions): (path: string) => boolean
 /** Never more than both allow: the rights of a child are its own within its parent's. */
 export function intersect(parent: Judge, child: Judge): Judge {
   return async (call) => {
-    const [outer, inner]: [Verdict, Verdict] = [await parent(call), await child(call)];
-    return compareDecisions(outer.decision, inner.decision) >= 0 ? outer : inner;
+    const unseen = { ...call, counts: false };
+    const [outer, inner]: [Verdict, Verdict] = [await parent(unseen), await child(unseen)];
+    const isOuter = compareDecisions(outer.decision, inner.decision) >= 0;
+    // Only the rule that decides is counted, however many there are above.
+    if (call.counts !== false) await (isOuter ? parent : child)(call);
+    return isOuter ? outer : inner;
   };
 }

@@ -204,6 +204,57 @@ describe("a sandbox", () => {
   });
 });
 
+describe("what rules have decided", () => {
+  it("is counted once for a call, however deep the agent is that makes it", async () => {
+    place.write(
+      "deep.yaml",
+      `model: scripted/deep-replies.yaml
+permissions: { "Bash": { "echo *": allow } }
+agents:
+  low: { instructions: L., tools: [Bash] }
+  middle: { instructions: M., tools: [Bash], subagents: [low] }
+steps: { a: { agent: { name: top, instructions: T., prompt: hi, tools: [Bash], subagents: [middle], limits: { depth: 2 } } } }
+`,
+    );
+    const task = (agent: string): string =>
+      `{ name: Task, args: { description: d, prompt: p, subagent_type: ${agent} } }`;
+    place.write(
+      "deep-replies.yaml",
+      `agents:
+  top: [{ calls: [${task("middle")}] }, { text: ok }]
+  middle: [{ calls: [${task("low")}] }, { text: ok }]
+  low: [{ calls: [${bash("echo a")}, ${bash("echo b")}] }, { text: ok }]
+`,
+    );
+    expect((await place.flow(["run", "deep.yaml"])).code).toBe(0);
+    const [counted] = eventsOf("permissions.counted");
+    expect(counted?.rules.map(({ rule, hits }) => [rule, hits])).toEqual([["Bash(echo *)", 2]]);
+  });
+});
+
+describe("the advice after a no", () => {
+  it("names no rule where none would help", async () => {
+    agentThat([bash("rm x")], "", "permissions: { allow: [Bash], deny: ['Bash(rm *)'] }");
+    const { stderr } = await place.flow(["run", "a.yaml"]);
+    expect(stderr).toContain("denied by Bash(rm *)");
+    expect(stderr).not.toContain("allow with");
+    const { code, stdout } = await place.flow(["permit", "a.yaml", "Bash(rm x)", "--allow", "Bash(rm x)"]);
+    expect([code, stdout]).toEqual([6, expect.not.stringContaining("to allow it")]);
+  });
+
+  it("sends to a terminal where a hook wants a person asked", async () => {
+    const says = JSON.stringify({ hookSpecificOutput: { permissionDecision: "ask" } });
+    agentThat([bash("echo x")], "", "permissions: { allow: [Bash] }");
+    place.write(
+      "flow.config.yaml",
+      `hooks: { PreToolUse: [{ hooks: [{ type: command, command: ${JSON.stringify(`echo '${says}'`)} }] }] }\n`,
+    );
+    const { code, stderr } = await place.flow(["run", "a.yaml"]);
+    expect([code, stderr]).toEqual([6, expect.stringContaining("a hook wants a person asked")]);
+    expect(stderr).not.toContain("--allow");
+  });
+});
+
 describe("flow permit", () => {
   it("says verdict, rule, layer and line, and runs nothing", async () => {
     agentThat([], "", 'permissions:\n  Bash:\n    "*": deny\n    "git *": allow\n');
