@@ -39,11 +39,12 @@ export async function check({ env = process.env, ...source }: CheckRequest): Pro
     foreign: foreignNames(config?.aliases ?? new Map(), modelProblem),
     ...(config && { defaults: defaultsOf(config) }),
   });
-  if (read?.ok !== false) return compiled;
-  const { diagnostics, sources } = read.error;
+  const found = read?.ok === false ? read.error : config?.warnings;
+  if (found === undefined || found.diagnostics.length === 0) return compiled;
   return {
-    diagnostics: [...diagnostics, ...compiled.diagnostics],
-    sources: new Map([...compiled.sources, ...sources]),
+    ...(read?.ok === true && compiled),
+    diagnostics: [...found.diagnostics, ...compiled.diagnostics],
+    sources: new Map([...compiled.sources, ...found.sources]),
   };
 }
 

@@ -12,7 +12,7 @@ import type { SchemaIssue } from "../jsonschema/issue.ts";
 import type { Diagnostic, SourceTexts, Span } from "../model/diagnostic.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { addressProblem } from "../providers/catalog.ts";
-import { entry, type MapNode, nodeAt, type SourceDocument, toJson } from "../source/document.ts";
+import { entry, type MapNode, nodeAt, type SourceDocument, type SourceNode, toJson } from "../source/document.ts";
 import { parseSource } from "../source/parse.ts";
 import { readSource } from "../source/read.ts";
 import type { ConfigSource } from "./config-files.ts";
@@ -26,6 +26,8 @@ export interface ConfigProblem {
 export interface ReadConfig {
   readonly root: MapNode;
   readonly servers: ReadonlyMap<string, ServerShape & { readonly at: Span }>;
+  readonly warnings: readonly Diagnostic[];
+  readonly sources: SourceTexts;
 }
 
 export async function readOne(source: ConfigSource): Promise<Result<ReadConfig, ConfigProblem>> {
@@ -45,11 +47,24 @@ export async function readOne(source: ConfigSource): Promise<Result<ReadConfig, 
   reportIssues(root, issues, problems.report);
   readLimits(entry(root, "limits")?.value, problems.report);
   reportNames(root, issues, problems.report);
-  await reportRules(root, problems.report);
+  refuseLimits(entry(root, "limits")?.value, problems.report);
+  await reportRules(root, problems.report, "warning");
   reportProviders(root, problems.report);
   const servers = serversOf(document.value, root, { source, report: problems.report });
-  const diagnostics = problems.sorted().filter(({ severity }) => severity === "error");
-  return diagnostics.length > 0 ? err({ diagnostics, sources }) : ok({ root, servers });
+  const diagnostics = problems.sorted();
+  const isUsable = diagnostics.every(({ severity }) => severity !== "error");
+  return isUsable ? ok({ root, servers, warnings: diagnostics, sources }) : err({ diagnostics, sources });
+}
+
+/** They are those of a run, of which no agent asks for what bounds the sub-agents of one. */
+function refuseLimits(node: SourceNode | undefined, report: Report): void {
+  for (const { key, keyAt } of nodesOf(node))
+    if (key === "depth" || key === "children")
+      report(
+        "FLOW2008",
+        keyAt,
+        `\`limits.${key}\` makes no sense in a configuration: it bounds what one agent spawns, so write it in an agent`,
+      );
 }
 
 /** Names of servers are judged where they are read. */
@@ -95,7 +110,11 @@ function serversOf(
 }
 
 /** Rules nobody can read would otherwise be missed in silence. One that never holds may speak of a workflow's own tool. */
-export async function reportRules(root: MapNode, report: Report): Promise<void> {
+/**
+ * A rule for a tool that nobody knows may be for one of some workflow; where it is nearly the name of another, it is a slip,
+ * and it leaves open what somebody wanted to be sure of.
+ */
+export async function reportRules(root: MapNode, report: Report, slips: Diagnostic["severity"]): Promise<void> {
   const block = entry(root, "permissions")?.value;
   if (block?.kind !== "map") return;
   const [{ checkRules }, { canonicalToolName, judgedTools }, { isSecretFile }] = await Promise.all([
@@ -108,9 +127,12 @@ export async function reportRules(root: MapNode, report: Report): Promise<void> 
     { layer: "project", permissions: toJson(block) },
     vocabulary,
   )) {
-    if (!broken) continue;
+    if (!broken && suggestion === undefined) continue;
     const at = nodeAt(block, path);
-    report("FLOW6008", at?.keyAt ?? at?.node.at ?? block.at, message, suggestion === undefined ? {} : { suggestion });
+    report(broken ? "FLOW6008" : "FLOW6007", at?.keyAt ?? at?.node.at ?? block.at, message, {
+      severity: broken ? "error" : slips,
+      ...(suggestion !== undefined && { suggestion }),
+    });
   }
 }
 

@@ -36,6 +36,8 @@ export interface Config {
   readonly hooks: readonly Setting<JsonObject>[];
   /** MCP servers that agents and steps of every workflow may name. */
   readonly servers: ReadonlyMap<string, Setting<ServerShape>>;
+  /** What in them has no effect, with the texts they were read from. */
+  readonly warnings: ConfigProblem;
 }
 
 /** A value, and who says so. */
@@ -55,6 +57,7 @@ export const emptyConfig: Config = {
   disabled: new Map(),
   hooks: [],
   servers: new Map(),
+  warnings: { diagnostics: [], sources: new Map() },
 };
 
 /** Reads every configuration there is, one over the other. */
@@ -65,7 +68,15 @@ export async function readConfig(place: ConfigPlace): Promise<Result<Config, Con
     if (!read.ok) return read;
     const next = over(config, read.value.root, source);
     if (!next.ok) return next;
-    config = { ...next.value, servers: serversOver(config, read.value.servers, source) };
+    const { servers, warnings, sources } = read.value;
+    config = {
+      ...next.value,
+      servers: serversOver(config, servers, source),
+      warnings: {
+        diagnostics: [...config.warnings.diagnostics, ...warnings],
+        sources: new Map([...config.warnings.sources, ...sources]),
+      },
+    };
   }
   return ok(config);
 }

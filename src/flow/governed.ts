@@ -1,3 +1,4 @@
+import { defaultDepth } from "../model/defaults.ts";
 import { bySpan, type Diagnostic, type Span } from "../model/diagnostic.ts";
 import type { Json } from "../model/json.ts";
 import type { Agent, Limits, Plan, Scope, Step } from "../model/plan.ts";
@@ -120,9 +121,8 @@ function boundedScope(scope: Scope, most: Limits): Scope {
 }
 
 /** Levels below an agent that says nothing; with more allowed it stays at that. */
-const usualDepth = 1;
 
 function boundedAgent(agent: Agent, { depth, ...limits }: Limits): Agent {
-  const isBounded = depth !== undefined && (agent.limits.depth !== undefined || depth < usualDepth);
+  const isBounded = depth !== undefined && (agent.limits.depth !== undefined || depth < defaultDepth);
   return { ...agent, limits: lowest(agent.limits, isBounded ? { ...limits, depth } : limits) };
 }

@@ -73,7 +73,7 @@ interface Told {
 type HooksOf = (hooks: readonly Hook[], told: Told) => Hooks | undefined;
 
 function isAboutChildren({ event }: Hook): boolean {
-  return event === "SubagentStart" || event === "SubagentStop";
+  return event === "SubagentStart" || event === "SubagentStop" || event === "TaskCompleted";
 }
 
 /** What a sub-agent's own file wants at its end counts as the end of a sub-agent. */

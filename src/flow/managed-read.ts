@@ -91,7 +91,7 @@ async function readOne({ path, shown }: ManagedFile): Promise<Result<MapNode, Co
   const problems = createReport();
   reportIssues(root, checkManaged(toJson(root)), problems.report);
   readLimits(entry(root, "limits")?.value, problems.report);
-  await reportRules(root, problems.report);
+  await reportRules(root, problems.report, "error");
   const diagnostics = problems.sorted();
   return diagnostics.length > 0 ? err({ diagnostics, sources }) : ok(root);
 }

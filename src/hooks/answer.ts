@@ -22,6 +22,11 @@ export function readAnswer(event: HookEvent, { code, stdout, stderr }: Said): Ho
   return wordOf(event, value);
 }
 
+/** Whether it was to be JSON and is none: what it says is not known then. */
+export function isGarbled({ code, stdout }: Said): boolean {
+  return code === 0 && stdout.trimStart().startsWith("{") && jsonOf(stdout) === undefined;
+}
+
 function jsonOf(stdout: string): JsonObject | undefined {
   if (!stdout.trimStart().startsWith("{")) return undefined;
   try {

@@ -3,7 +3,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { StreamFilter } from "../process/capture.ts";
 import type { Marks } from "../process/marks.ts";
 import { type ProcessResult, runProcess } from "../process/run.ts";
-import { readAnswer, together } from "./answer.ts";
+import { isGarbled, readAnswer, together } from "./answer.ts";
 import { type Hook, matches } from "./read.ts";
 
 export interface HookRunner {
@@ -90,12 +90,12 @@ async function runOne(
     ...(filter && { filter }),
   });
   const duration = Math.round(performance.now() - begun);
-  const broken = whyBroken(ran, hook, late.aborted);
+  const said = { code: codeOf(ran), stdout: textOf(ran, "stdout"), stderr: textOf(ran, "stderr") };
+  const broken = whyBroken(ran, hook, late.aborted) ?? (isGarbled(said) ? "what it printed is no JSON" : undefined);
   if (broken !== undefined) {
     runner.onRun({ hook, status: "broken", text: broken, duration });
     return unasked(hook, broken);
   }
-  const said = { code: codeOf(ran), stdout: textOf(ran, "stdout"), stderr: textOf(ran, "stderr") };
   const word = readAnswer(hook.event, said);
   const status = word.block !== undefined ? "blocked" : said.code === 0 ? "passed" : "failed";
   const text = word.block ?? [said.stderr.trim(), said.stdout.trim()].find((it) => it !== "") ?? "";

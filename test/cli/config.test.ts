@@ -140,3 +140,28 @@ describe("flow doctor", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("did you mean `providers`?")]);
   });
 });
+
+describe("what has no effect in flow.config.yaml", () => {
+  const workflow = "steps: { a: { run: 'true' } }\n";
+
+  it.each(["Bsh(rm *)", "Writ"])("is told of a rule for %s, which is nearly a tool", async (rule) => {
+    place.write("flow.config.yaml", `permissions:\n  deny:\n    - ${JSON.stringify(rule)}\n    - deploy(x)\n`);
+    place.write("flow.yaml", workflow);
+    for (const words of [
+      ["validate", "flow.yaml"],
+      ["run", "flow.yaml"],
+    ]) {
+      const { code, stdout, stderr } = await place.flow(words);
+      expect([code, stdout + stderr]).toEqual([0, expect.stringContaining("FLOW6007") as string]);
+      expect(stdout + stderr).toContain("flow.config.yaml:3:7");
+      expect(stdout + stderr).not.toContain("rule `deploy");
+    }
+  });
+
+  it.each(["depth", "children"])("is refused where it is `limits.%s`, which no run has", async (limit) => {
+    place.write("flow.config.yaml", `limits: { cost: 5, ${limit}: 1 }\n`);
+    place.write("flow.yaml", workflow);
+    const { code, stderr } = await place.flow(["run", "flow.yaml"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("flow.config.yaml:1:20 error FLOW2008") as string]);
+  });
+});

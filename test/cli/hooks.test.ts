@@ -73,6 +73,13 @@ describe("a hook before a tool call", () => {
     expect([hooked(), exists("made.txt")]).toEqual([["PreToolUse broken"], false]);
   });
 
+  it("whose JSON is none has not said yes", async () => {
+    configure({ PreToolUse: [command(`echo '{"decision":"block","reason":"he said "no""}'`)] });
+    expect((await place.flow(["run", "flow.yaml"])).code).toBe(0);
+    expect([hooked(), exists("made.txt")]).toEqual([["PreToolUse broken"], false]);
+    expect(eventsOf("tool.finished")[0]?.text).toContain("what it printed is no JSON");
+  });
+
   it("is not asked about tools that its matcher does not name", async () => {
     configure({ PreToolUse: [{ matcher: "Edit|Write", ...command("exit 2") }] });
     expect([(await place.flow(["run", "flow.yaml"])).code, exists("made.txt"), hooked()]).toEqual([0, true, []]);

@@ -194,3 +194,14 @@ steps:
     expect([limitsOf("quiet")?.children, step?.tokens, digest]).toEqual([3, 10, plan.digest]);
   });
 });
+
+describe("a rule of a managed file", () => {
+  it("for what is nearly a tool stops the run: it would protect nothing", async () => {
+    managed('permissions:\n  deny:\n    - "Bsh(rm *)"\n');
+    place.write("flow.yaml", "steps: { a: { run: 'true' } }\n");
+    const { code, stderr } = await run();
+    expect([code, place.runs()]).toEqual([3, []]);
+    expect(stderr).toContain("managed.yaml:3");
+    expect(stderr).toContain("did you mean `Bash`?");
+  });
+});

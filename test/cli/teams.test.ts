@@ -242,6 +242,21 @@ ${add("one")}
     expect(woken.map(({ spawned }) => spawned?.name)).toEqual(["second"]);
   });
 
+  it("lets its lead change nothing of a task that somebody works on", async () => {
+    const place = teamOf(`  lead:
+${begin}
+${add("one")}
+        - { name: TaskUpdate, args: { taskId: "1", subject: other } }
+    - text: waiting
+    - text: "end: \${{ message }}"
+  reader:
+    - { text: done, delay: 300ms }
+`);
+    const { log } = await run(place);
+    const [told] = ofType(log, "tool.finished").filter(({ name }) => name === "TaskUpdate");
+    expect([told?.status, told?.text]).toEqual(["error", expect.stringContaining("Task 1 is in_progress") as string]);
+  });
+
   it("stops a member after its turn when it is asked to, and gives its task to another", async () => {
     const place = teamOf(`  lead:
 ${begin}

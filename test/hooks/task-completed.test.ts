@@ -39,6 +39,37 @@ steps: { a: { agent: lead } }
     }
   });
 
+  it.each(["lead", "reader"])("in the file of the %s is asked about a member's task", async (who) => {
+    const hook = `hooks: { TaskCompleted: [{ hooks: [{ command: "echo not like this >&2; exit 2" }] }] }`;
+    const keysOf = (name: string): string => (name === who ? `, ${hook}` : "");
+    const place = new Place({
+      "w.yaml": `model: scripted/s.yaml
+agents:
+  lead: { instructions: You lead., prompt: Go., team: { members: [reader] }${keysOf("lead")} }
+  reader: { instructions: You read., tools: [Read]${keysOf("reader")} }
+steps: { a: { agent: lead } }
+`,
+      "s.yaml": replies({
+        lead: [
+          `{ calls: [{ name: TeamCreate, args: { name: crew } }, { name: TaskCreate, args: { subject: one, description: do } }] }`,
+          "{ text: waiting }",
+          "{ text: heard }",
+        ],
+        reader: [
+          `{ calls: [{ name: TaskUpdate, args: { taskId: "1", status: completed, report: fine } }] }`,
+          "{ text: I go }",
+        ],
+      }),
+    });
+    try {
+      await place.flow(["run", "w.yaml"]);
+      const [told] = of(place.events(), "tool.finished").filter(({ name }) => name === "TaskUpdate");
+      expect([told?.status, told?.text]).toEqual(["error", expect.stringContaining("not like this") as string]);
+    } finally {
+      place.remove();
+    }
+  });
+
   it("is asked as well when a member ends without a word about its task, and when the lead says it is done", async () => {
     const place = new Place({
       "flow.config.yaml": `hooks: { TaskCompleted: [{ hooks: [{ command: "echo not like this >&2; exit 2" }] }] }\n`,

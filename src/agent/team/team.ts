@@ -119,8 +119,8 @@ export class Team {
       return err(`Task ${id} is ${task.status}; its status is not yours to change now.`);
     if (change.status === "in_progress")
       return err(`Task ${id} is taken up by a member; give it an \`owner\`, or leave it to whoever is free.`);
-    if (!isOpen && (change.owner !== undefined || change.dependsOn !== undefined))
-      return err(`Task ${id} is ${task.status}.`);
+    if (!isOpen)
+      return err(`Task ${id} is ${task.status}: whoever works on it has it as it was. Tell them by SendMessage.`);
     const problem = misfit(id, { ...task, ...change, owner: change.owner ?? undefined }, this.#open());
     if (problem !== undefined) return err(problem);
     if (change.status === "completed") {
@@ -271,7 +271,8 @@ export class Team {
     const { agent } = seat ?? this.#source;
     // Where the work is: it may not be where the others see it yet.
     const workspace = seat?.folder ?? this.#source.workspace ?? house.workspace;
-    const hooks = house.hooks?.(agent, { step: ids.step, agent: agentRun, workspace });
+    const parent = seat && { parent: this.#source.agent };
+    const hooks = house.hooks?.(agent, { step: ids.step, agent: agentRun, workspace, ...parent });
     const fields = {
       task_id: task.id,
       task_subject: task.subject,
