@@ -40,6 +40,7 @@ export async function readProjectServers({
   const servers = document.ok ? serversIn(document.value) : undefined;
   const found = new Map<string, ServerShape | "broken">();
   let isKept = false;
+  let isTold = false;
   const use = (): void => {
     if (isKept) return;
     isKept = true;
@@ -56,7 +57,16 @@ export async function readProjectServers({
       const known = found.get(name);
       if (known !== undefined) return known;
       const it = entriesOf(servers).find(({ key }) => key === name);
-      if (it === undefined) return undefined;
+      if (it === undefined) {
+        const { root } = document.value;
+        if (asMap(servers) === undefined && !isTold) {
+          use();
+          isTold = true;
+          const message = `it names no servers, which stand below \`mcpServers\`: { "mcpServers": { "NAME": { "command": "…" } } }`;
+          problems.report("FLOW2003", root.at, message, { severity: "warning" });
+        }
+        return undefined;
+      }
       use();
       const shape = shapeOf(name, it.value, problems.report) ?? "broken";
       found.set(name, shape);

@@ -1,10 +1,11 @@
 import type { Dialect, Field } from "../compile/dialects/index.ts";
+import { asMap, textOf } from "../compile/read/nodes.ts";
 import type { AgentShape } from "../compile/shape.ts";
+import { defaultChildrenAtOnce, defaultDepth, defaultTurns } from "../model/defaults.ts";
 import type { Diagnostic, SourceTexts, Span } from "../model/diagnostic.ts";
 import type { Json } from "../model/json.ts";
 import type { Plan } from "../model/plan.ts";
 import { workspaceOf } from "../runlog/runs.ts";
-import { asMap, textOf } from "../compile/read/nodes.ts";
 import { entry, type MapNode, toJson } from "../source/document.ts";
 import { languageTools } from "../tools/names.ts";
 import type { AgentsRequest } from "./agents.ts";
@@ -112,10 +113,13 @@ const keys: readonly (readonly [key: string, otherwise: Json])[] = [
   ["mode", "all"],
   ["tools", "those the rules let it use"],
   ["permissions", "the rules of the run"],
-  ["limits.turns", 50],
+  ["limits.turns", defaultTurns],
   ["limits.tokens", null],
   ["limits.cost", null],
   ["limits.duration", null],
+  ["limits.depth", defaultDepth],
+  ["limits.children", null],
+  ["limits.parallel", defaultChildrenAtOnce],
   ["temperature", "the provider's"],
   ["top-p", "the provider's"],
   ["max-output", "the model's"],
@@ -126,6 +130,7 @@ const keys: readonly (readonly [key: string, otherwise: Json])[] = [
   ["instructions-files", "auto"],
   ["skills", []],
   ["subagents", []],
+  ["team", null],
   ["mcp", []],
   ["hooks", {}],
   ["memory", "none"],
@@ -163,6 +168,9 @@ function configured(config: Config, key: string): Setting<Json> | undefined {
   if (key === "model") return config.model;
   if (key === "sandbox") return config.sandbox;
   if (key === "hooks") return config.hooks.at(-1);
+  const kind = key.startsWith("limits.") ? key.slice("limits.".length) : "";
+  const limits: { readonly [kind: string]: Setting<number> | undefined } = config.limits;
+  if (Object.hasOwn(limits, kind)) return limits[kind];
   return undefined;
 }
 

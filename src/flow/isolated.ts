@@ -99,7 +99,9 @@ function brought(closed: Closed, shown: Shown): Brought {
   if (status === "empty") return {};
   if (status === "kept")
     return patch === undefined ? {} : { note: `Its changes were not taken over; they are kept in ${shown(patch)}` };
-  return { problem: conflictOf(closed, shown).message };
+  return {
+    problem: conflictOf(closed, shown, "with the status `pending` (TaskUpdate) its task is done again").message,
+  };
 }
 
 /** A cancel may have come before it was its turn: then it has not succeeded, whatever it did. */
@@ -127,12 +129,16 @@ function withPlace(error: Failure, { patch }: Closed, shown: Shown): Failure {
     : { ...error, message: `${error.message} (its changes are kept in ${shown(patch)})` };
 }
 
-function conflictOf({ status, patch = "", conflicts = [], why = "" }: Closed, shown: Shown): Failure {
+function conflictOf(
+  { status, patch = "", conflicts = [], why = "" }: Closed,
+  shown: Shown,
+  again = "`flow resume` runs it again",
+): Failure {
   if (status === "lost") return { kind: "conflict", message: `its changes were not taken over: ${why}` };
   const more = conflicts.length > 3 ? ` and ${conflicts.length - 3} more` : "";
   const where = conflicts.length === 0 ? "" : `${conflicts.slice(0, 3).join(", ")}${more}: `;
   const kept = `nothing of it was applied, and it is kept in ${shown(patch)}`;
-  return { kind: "conflict", message: `${where}${why}; ${kept}. \`flow resume\` runs it again on what is there now` };
+  return { kind: "conflict", message: `${where}${why}; ${kept}; ${again} on what is there now` };
 }
 
 /** The places of a path's steps in their scopes, each with its item and iteration. */

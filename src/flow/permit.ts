@@ -1,12 +1,13 @@
 import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
-import type { JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { nearest } from "../model/names.ts";
 import type { Plan, Scope, Step } from "../model/plan.ts";
 import type { Verdict } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { splitRule } from "../permissions/notation.ts";
 import { subjectKind } from "../permissions/subjects.ts";
-import { canonicalToolName } from "../tools/names.ts";
 import { workspaceOf } from "../runlog/runs.ts";
+import { canonicalToolName, judgedTools } from "../tools/names.ts";
 import { agentsBelow } from "./agents-below.ts";
 import { check } from "./check.ts";
 import type { Conditions } from "./requests.ts";
@@ -103,6 +104,8 @@ async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[]
   const rights = createRights({ ...source, sandboxes, asker: undefined });
   if (!rights.ok) return rights;
   const { plan } = source;
+  const unknown = unknownTool(call.value.tool, plan);
+  if (unknown !== undefined) return err(unknown);
   const permits: Permit[] = [];
   const signal = new AbortController().signal;
   const root = plan.workflows[plan.root]?.scope;
@@ -115,6 +118,17 @@ async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[]
       permits.push({ step: path, agent: it.agent.name, below: above, ...(await it.rights.judge(call.value)) });
   }
   return permits.length > 0 ? ok(permits) : err("no step of it runs an agent");
+}
+
+/** The tools of a server have its name, and nobody asks the server here. */
+function unknownTool(tool: string, { workflows }: Plan): string | undefined {
+  const own = Object.values(workflows).flatMap(({ tools }) =>
+    isJsonObject(tools?.json) ? Object.keys(tools.json) : [],
+  );
+  const known = [...judgedTools, ...own];
+  if (known.includes(tool) || tool.startsWith("mcp__")) return undefined;
+  const near = nearest(tool, known);
+  return `no rule speaks of \`${tool}\`: there is no such tool that is judged${near === undefined ? "" : `; did you mean \`${near}\`?`}`;
 }
 
 function readCall(text: string): Result<{ readonly tool: string; readonly args: JsonObject }, string> {

@@ -239,7 +239,7 @@ function unavailable(
   const where = isHeld ? " in the sandbox (`sandbox: off` leaves it out)" : "";
   const hint = "with `required: false` the step goes on without it; see `flow mcp list`";
   const who = `the MCP server \`${name}\`${how === "" ? "" : ` (${how.length > 100 ? `${how.slice(0, 100)}…` : how})`}`;
-  const message = `${who} cannot be used${where}: ${why}\n${hint}`;
+  const message = `${who} cannot be used${where}: ${why}; ${hint}`;
   return { kind: "unavailable", message };
 }
 

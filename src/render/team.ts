@@ -51,7 +51,12 @@ export interface TeamView extends Omit<TeamState, "members" | "tasks"> {
 }
 
 export function teamView(team: TeamState): TeamView {
-  return { ...team, members: [...team.members.values()], tasks: [...team.tasks.values()] };
+  // Nobody says of each that it has stopped when the whole team has.
+  const isOver = ({ state }: TeamMember): boolean => team.end !== undefined && state !== "idle";
+  const members = [...team.members.values()].map(({ task, ...member }): TeamMember =>
+    isOver(member) ? { ...member, state: "stopped" } : { ...member, ...(task !== undefined && { task }) },
+  );
+  return { ...team, members, tasks: [...team.tasks.values()] };
 }
 
 /** A team in lines: how far it has come and why it ended, its members, its tasks. */

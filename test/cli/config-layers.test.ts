@@ -50,6 +50,22 @@ describe("the configuration", () => {
     expect(await value("effort")).toEqual(["the provider's", "default", undefined]);
   });
 
+  it("tells limits with who sets them, those of sub-agents too", async () => {
+    expect(await value("limits.turns")).toEqual([50, "default", undefined]);
+    expect(await value("limits.depth")).toEqual([1, "default", undefined]);
+    place.write("flow.config.yaml", "limits: { turns: 2, cost: 5 }\n");
+    expect(await value("limits.turns")).toEqual([2, "project", "flow.config.yaml:1"]);
+    expect(await value("limits.cost")).toEqual([5, "project", "flow.config.yaml:1"]);
+    const more = "subagents: [explore]\nlimits: { turns: 3, depth: 2, children: 4 }\n";
+    place.write("agents/worker.yaml", `${place.read("agents/worker.yaml")}${more}`);
+    for (const [key, set] of [
+      ["limits.turns", 3],
+      ["limits.depth", 2],
+      ["limits.children", 4],
+    ] as const)
+      expect(await value(key)).toEqual([set, "agent", "agents/worker.yaml:5"]);
+  });
+
   it("names the model of a workflow that names none", async () => {
     place.write("flow.config.yaml", "model: scripted/other.yaml\n");
     const { code, stdout } = await place.flow(["run", "flow.yaml", "--json"], { env });

@@ -208,6 +208,18 @@ describe("what a server is given", () => {
   });
 });
 
+describe("a `.mcp.json` without servers", () => {
+  it.each(["[]", "{}", '{ "mcpservers": {} }', '{ "mcpServers": [] }'])(
+    "that holds %s is told where it is",
+    async (text) => {
+      place.write(".mcp.json", text);
+      place.write("w.yaml", "steps: { a: { tool: mcp__it__echo } }\n");
+      const { code, stdout } = await place.flow(["validate", "w.yaml"]);
+      expect([code, stdout]).toEqual([2, expect.stringContaining(".mcp.json:1:1 warning FLOW2003") as string]);
+    },
+  );
+});
+
 describe("the servers of a run", () => {
   it("are started once, but those with an environment of their step's own once for each", async () => {
     place.write(

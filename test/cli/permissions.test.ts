@@ -272,6 +272,14 @@ describe("flow permit", () => {
       },
     ]);
     expect((await place.flow(["permit", "a.yaml", "git push"])).code).toBe(2);
+    for (const [call, near] of [
+      ["Bsh(ls)", "; did you mean `Bash`?"],
+      ["TeamCreate(x)", "judged\n"],
+    ])
+      expect(await place.flow(["permit", "a.yaml", call ?? ""])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(near ?? "") as string,
+      });
     expect(place.runs()).toEqual([]);
   });
 
