@@ -67,6 +67,8 @@ export class Children {
   /** How many there were, one that was cut off and taken up again as one. */
   #spawned: number;
   #hasClosed = false;
+  /** What a child threw. */
+  #bug: unknown;
 
   constructor(source: ChildrenSource) {
     this.#source = source;
@@ -109,6 +111,8 @@ export class Children {
     if (!isAlone) stop();
     // Who is waited for may hand over what it spawned.
     while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ end }) => end));
+    // A model that reads of a bug of ours makes the best of it, and the run would end as if there were none.
+    if (this.#bug !== undefined) throw this.#bug;
   }
 
   async #task(args: JsonObject, call: ToolCall): Promise<Result<ToolOutput, string>> {
@@ -249,6 +253,7 @@ export class Children {
       const began = this.#source.heard.childrenOf(this.#source.ids.agent).has(id);
       return this.#ended(id, began ? undefined : ended.value.result.reason);
     } catch (error) {
+      this.#bug ??= error;
       return this.#ended(id, messageOf(error));
     } finally {
       crowd.leave(id);

@@ -3,7 +3,7 @@ import { entry, type MapNode, type SourceDocument, type SourceNode, toJson } fro
 import { parseSource } from "../source/parse.ts";
 import { readSource } from "../source/read.ts";
 import { asMap, asText, entriesOf, itemsOf } from "./read/nodes.ts";
-import { checkCommand } from "./read/server-command.ts";
+import { checkCommand, checkKind } from "./read/server-command.ts";
 import { oneOf, type createReport, type Report } from "./report.ts";
 import type { ServerShape } from "./server-shape.ts";
 
@@ -108,6 +108,7 @@ function shapeOf(name: string, node: SourceNode, report: Report): ServerShape | 
   for (const { code, at, message } of wrong) report(code, at, `the server \`${name}\`: ${message}`);
   if (wrong.length > 0) return undefined;
   checkCommand(map, report);
+  checkKind(map, report, "warning");
   for (const { key, keyAt } of map.entries) {
     if (![...settings, "description", "disabled"].includes(key))
       report("FLOW2002", keyAt, `\`${key}\` of the server \`${name}\` means nothing here and is passed over`, {

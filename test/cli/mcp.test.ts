@@ -208,6 +208,27 @@ describe("what a server is given", () => {
   });
 });
 
+describe("a server with keys of the other kind", () => {
+  it.each([
+    ['{ url: "http://127.0.0.1:1/mcp", args: [a] }', "`args` means nothing beside `url`"],
+    ['{ url: "http://127.0.0.1:1/mcp", env: { A: b } }', "`env` means nothing beside `url`"],
+    ['{ url: "http://127.0.0.1:1/mcp", type: stdio }', "`type: stdio` does not go with `url`"],
+    ["{ command: node, headers: { A: b } }", "`headers` means nothing beside `command`"],
+    ["{ command: node, type: http }", "`type: http` does not go with `command`"],
+  ])("is refused where it is: %s", async (definition, message) => {
+    place.write("w.yaml", `mcp: { it: ${definition} }\nsteps: { a: { tool: mcp__it__echo } }\n`);
+    const { code, stdout } = await place.flow(["validate", "w.yaml"]);
+    expect([code, stdout]).toEqual([2, expect.stringContaining(`error FLOW2009: ${message}`) as string]);
+  });
+
+  it("is told of in `.mcp.json`, which other programs use too", async () => {
+    place.write(".mcp.json", JSON.stringify({ mcpServers: { it: { command: node, args: [nasty], headers: {} } } }));
+    place.write("w.yaml", "steps: { a: { tool: mcp__it__env } }\n");
+    const { code, stderr } = await place.flow(["run", "w.yaml"]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("`headers` means nothing beside `command`") as string]);
+  });
+});
+
 describe("a `.mcp.json` without servers", () => {
   it.each(["[]", "{}", '{ "mcpservers": {} }', '{ "mcpServers": [] }'])(
     "that holds %s is told where it is",

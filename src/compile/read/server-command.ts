@@ -20,6 +20,21 @@ export function checkCommand(server: MapNode, report: Report): void {
   if (runners.has(name)) checkVersion(name, itemsOf(entry(server, "args")?.value), { at: command.at, report });
 }
 
+const ofStarted = ["args", "env", "cwd", "sandbox"];
+const ofReached = ["headers"];
+
+/** What belongs to a server of the other kind would be accepted and ignored. */
+export function checkKind(server: MapNode, report: Report, severity: "error" | "warning"): void {
+  const [command, url] = [entry(server, "command"), entry(server, "url")];
+  if ((command === undefined) === (url === undefined)) return;
+  const [has, foreign] = command ? ["command", ofReached] : ["url", ofStarted];
+  for (const { key, keyAt } of server.entries)
+    if (foreign.includes(key)) report("FLOW2009", keyAt, `\`${key}\` means nothing beside \`${has}\``, { severity });
+  const type = asText(entry(server, "type")?.value);
+  if (type && (type.value === "stdio") !== (has === "command") && severity === "error")
+    report("FLOW2009", type.at, `\`type: ${type.value}\` does not go with \`${has}\``);
+}
+
 /** Words that stand before the package's own name, or are followed by it. */
 const namesPackage: ReadonlySet<string> = new Set(["-p", "--package", "--from", "--spec"]);
 

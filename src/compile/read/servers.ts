@@ -4,7 +4,7 @@ import type { Place, Use } from "../shape.ts";
 import { readDuration } from "./duration.ts";
 import { type Reader, readTemplate, refuseExpressions } from "./expression.ts";
 import { asMap, entriesOf } from "./nodes.ts";
-import { checkCommand } from "./server-command.ts";
+import { checkCommand, checkKind } from "./server-command.ts";
 
 /** What may hold no expression: which program is started, and how, is fixed when the file is read. */
 const fixed = ["command", "type", "required", "timeout", "cwd", "sandbox"];
@@ -37,6 +37,7 @@ export function readServers(
     if (timeout) readDuration(timeout, reader.report);
     if (!refused.includes("command")) checkCommand(map, reader.report);
     const entries = map.entries.filter((setting) => !refused.includes(setting.key));
+    checkKind(map, reader.report, expands ? "warning" : "error");
     const before = reader.uses.length;
     const definition = readTemplate(reader, { kind: "map", at: map.at, entries }, place);
     const secrets = secretsIn(reader.uses.slice(before));
