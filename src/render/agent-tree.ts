@@ -30,8 +30,9 @@ export interface AgentNode {
   turns: number;
   usage: Usage;
   duration: number | undefined;
-  /** The last team it led. */
+  /** The last team it led, and those before it. */
   team: TeamState | undefined;
+  earlierTeams: readonly TeamState[];
 }
 
 /** The agents of a step. {@link growAgent} and {@link growTeam} alone write to them. */
@@ -64,6 +65,7 @@ export function growAgent(node: AgentsOfStep, event: AgentEvent, time: number): 
     const origin = { ...(spawned && { spawned }), ...(continues !== undefined && { continues }) };
     const taken = {
       team: cutOff?.team,
+      earlierTeams: cutOff?.earlierTeams ?? [],
       input: cutOff?.input,
       usage: cutOff?.usage ?? noUsage,
       was: cutOff ? [cutOff.agent, ...cutOff.was] : [],
@@ -111,7 +113,9 @@ function takeOver(node: AgentsOfStep, cutOff: AgentNode): void {
 
 export function growTeam({ agents }: AgentsOfStep, event: TeamEvent): void {
   const lead = agents.findLast(({ agent }) => agent === event.agent);
-  if (lead) lead.team = foldTeam(lead.team, event);
+  if (lead === undefined) return;
+  if (event.type === "team.started" && lead.team) lead.earlierTeams = [...lead.earlierTeams, lead.team];
+  lead.team = foldTeam(lead.team, event);
 }
 
 /** Whoever wants the whole of it reads the log. */

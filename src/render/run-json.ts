@@ -84,7 +84,7 @@ function someOf<T>(list: readonly T[]): readonly T[] | undefined {
 }
 
 function agentJson(view: RunView, agents: readonly AgentNode[], node: AgentNode): unknown {
-  const { started, spawned, duration, team, was: _, ...agent } = node;
+  const { started, spawned, duration, team, earlierTeams, was: _, ...agent } = node;
   const { outcome, reason } = agent;
   return {
     ...agent,
@@ -98,6 +98,7 @@ function agentJson(view: RunView, agents: readonly AgentNode[], node: AgentNode)
     duration,
     ended: duration === undefined ? undefined : stamp(started + duration),
     team: team && teamView(team),
+    earlierTeams: someOf(earlierTeams.map(teamView)),
   };
 }
 

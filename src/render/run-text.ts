@@ -206,15 +206,18 @@ function agentRow(
   const all = familyUsage(agents, agent);
   if (tokensOf(all) > tokensOf(usage))
     remarks.push(`with its sub-agents ${count(tokensOf(all))} tok, ${all.cost === null ? "unknown" : money(all.cost)}`);
-  if (agent.team) remarks.push(...teamRemarks(teamView(agent.team)));
+  for (const team of [...agent.earlierTeams, ...(agent.team ? [agent.team] : [])])
+    remarks.push(...teamRemarks(teamView(team)));
   if (spawned) remarks.unshift(`${agent.agent} ${spawnedText(spawned)}`);
   const label = spawned?.name === undefined ? name : `${name} ${spawned.name}`;
   return { depth, label: `agent ${label}`, word: agentWord(view, outcome), what, took, usage, remarks };
 }
 
 function spawnedText({ call, title, background }: NonNullable<AgentNode["spawned"]>): string {
-  const [, task] = /^task:(\d+)$/.exec(call) ?? [];
+  // In front of a task's number stands that of its team, where it is not the first.
+  const [, task] = /^task:(?:\d+\.)?(\d+)$/.exec(call) ?? [];
   if (task !== undefined) return `task ${task} of the team: ${title}`;
+  if (call.startsWith("talk:")) return "messages of the team";
   return `${title}${background ? " (in the background)" : ""}`;
 }
 

@@ -412,6 +412,32 @@ describe("a team", () => {
   });
 });
 
+describe("a lead of two teams, one after the other", () => {
+  it("is shown with both, and their runs with what they were for", async () => {
+    const place = placeWith({
+      "w.yaml": flow({}),
+      "s.yaml": replies({
+        lead: [
+          begin("one"),
+          says("waiting"),
+          `{ calls: [{ name: TeamDelete, args: {} }, { name: TeamCreate, args: { name: others } }, ${add("two", ", owner: second")}] }`,
+          says("waiting"),
+          heard,
+        ],
+        reader: [says("found it")],
+      }),
+    });
+    expect((await place.flow(["run", "w.yaml"])).code).toBe(0);
+    const shown = (await place.flow(["show", "latest"])).stdout;
+    for (const text of ["team crew: 1 of 1 task completed", "team others: 1 of 1 task completed"])
+      expect(shown).toContain(text);
+    expect(shown.match(/task 1 of the team: (one|two)/g)).toHaveLength(2);
+    const { steps } = JSON.parse((await place.flow(["show", "latest", "--json"])).stdout);
+    const [lead] = steps[0].agents;
+    expect([lead.team.name, lead.earlierTeams.map(({ name }: { name: string }) => name)]).toEqual(["others", ["crew"]]);
+  });
+});
+
 describe("a team is seen", () => {
   const place = new Place({
     "w.yaml": flow({}),
