@@ -38,8 +38,13 @@ export function serversOf(question: ServersQuestion): readonly ServerUse[] {
     const own = agent?.servers.own.get(word.text);
     const near = own ?? workflow.servers.get(word.text);
     const shape = near ?? serverAround(word.text, around);
-    if (shape === undefined) reportUnknown(word, [...workflow.servers.keys(), ...namesAround(around)], report);
-    else if (shape !== "broken") {
+    if (shape === undefined) {
+      const known = [...workflow.servers.keys(), ...namesAround(around)];
+      // Other programs pass over what of an agent's file is not set up here.
+      const isForeign =
+        agent?.foreign !== undefined && agent.tools.concat(agent.servers.names).some(({ at }) => at === word.at);
+      reportUnknown(word, { known, report, severity: isForeign ? "warning" : "error" });
+    } else if (shape !== "broken") {
       uses.set(word.text, { shape, own: own !== undefined });
       if (near === undefined) checkSecrets(word, shape, { workflow, report });
     }
@@ -97,12 +102,19 @@ function serverOfTool({ text, at }: Word): Word[] {
   return [{ text: server, at }];
 }
 
-function reportUnknown({ text, at }: Word, known: readonly string[], report: Report): void {
-  const message = `there is no MCP server \`${text}\`: neither in this file's \`mcp\`, nor in a configuration's, nor in the project's \`.mcp.json\``;
+interface Unknown {
+  readonly known: readonly string[];
+  readonly severity: "error" | "warning";
+  readonly report: Report;
+}
+
+function reportUnknown({ text, at }: Word, { known, severity, report }: Unknown): void {
+  const left = severity === "warning" ? "; what it offers is left out" : "";
+  const message = `there is no MCP server \`${text}\`: neither in this file's \`mcp\`, nor in a configuration's, nor in the project's \`.mcp.json\`${left}`;
   report("FLOW6012", at, message, () => {
     const near = nearest(text, known);
-    if (near !== undefined) return didYouMean(near);
-    if (known.length > 0) return { suggestion: `known here: ${oneOf(known)}` };
-    return { suggestion: `define it: \`mcp: { ${text}: { command: …, args: […] } }\`` };
+    if (near !== undefined) return { ...didYouMean(near), severity };
+    if (known.length > 0) return { suggestion: `known here: ${oneOf(known)}`, severity };
+    return { suggestion: `define it: \`mcp: { ${text}: { command: …, args: […] } }\``, severity };
   });
 }

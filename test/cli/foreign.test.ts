@@ -117,3 +117,15 @@ describe("a user's own agents", () => {
     expect((await place.flow(["validate", "flow.yaml"], { env })).code).toBe(2);
   });
 });
+
+describe("a server that a Claude Code file names and nobody has set up", () => {
+  it.each(["tools: Bash(echo *), mcp__github__create_issue", "mcpServers: [github]"])(
+    "is left out with a warning: %s",
+    async (matter) => {
+      place.write(".claude/agents/worker.md", `---\nname: worker\ndescription: x\n${matter}\n---\nYou work.\n`);
+      const { code, stderr } = await place.flow(["run", "flow.yaml", "--script", "r.yaml", "--profile", "full"]);
+      expect([code, stderr]).toEqual([0, expect.stringContaining("warning FLOW6012") as string]);
+      expect(stderr).toContain("there is no MCP server `github`");
+    },
+  );
+});
