@@ -1,15 +1,15 @@
-import type { Agent } from "../model/plan.ts";
 import type { Evaluator } from "../expr/template.ts";
 import type { SpawnedBy } from "../model/agent-event.ts";
 import type { Json } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Failure } from "../model/outcome.ts";
+import type { Agent } from "../model/plan.ts";
 import type { Attempt, Budget, Judge, Tool } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
+import type { ActiveAgents } from "./active-agents.ts";
+import type { AgentPorts } from "./agent-ports.ts";
 import type { AgentResult } from "./agent-result.ts";
 import type { AgentRun } from "./agent-run.ts";
-import type { Crowd } from "./crowd.ts";
-import type { AgentHouse } from "./house.ts";
 import type { Mail } from "./mail.ts";
 import type { RunRights } from "./permission.ts";
 import type { Conversations, Recorded, RecordedChild } from "./recorded.ts";
@@ -17,8 +17,8 @@ import type { Validators } from "./tool-call.ts";
 
 /** What all agent runs of a workflow run share. */
 export interface Shared {
-  readonly house: AgentHouse;
-  readonly crowd: Crowd;
+  readonly ports: AgentPorts;
+  readonly active: ActiveAgents;
   readonly evaluator: Evaluator;
   /** So that no schema is compiled twice. */
   readonly validators: Validators;

@@ -140,12 +140,12 @@ export class Children {
 
   /** `before`: the child that the same call had brought about, and that was cut off. */
   #read(args: JsonObject, before: RecordedChild | undefined): Result<Order, string> {
-    const { attempt, house, models } = this.#source;
+    const { attempt, ports, models } = this.#source;
     const vars = own(attempt.inputs, "vars");
     return readOrder(args, {
       targets: this.#targets,
       known: new Map([...this.#known].filter(([, child]) => child !== before && !isTeamCall(child.call))),
-      models: new Map([...(house.models ?? []), ...models.flatMap(labelled)]),
+      models: new Map([...(ports.models ?? []), ...models.flatMap(labelled)]),
       vars: isJsonObject(vars) ? vars : {},
     });
   }
@@ -179,11 +179,11 @@ export class Children {
 
   /** Counts one more; or says why there may be none. */
   #refuse(): string | undefined {
-    const { agent, attempt, crowd } = this.#source;
+    const { agent, attempt, active } = this.#source;
     const most = attempt.step.limits.children ?? agent.limits.children;
     if (most !== undefined && this.#spawned >= most)
       return `You have spawned ${most} sub-agents, and may not spawn more (\`limits.children\`). Do the rest yourself.`;
-    if (!crowd.admit())
+    if (!active.admit())
       return `This run has spawned ${mostSpawned} sub-agents, and may not spawn more. Do the rest yourself.`;
     this.#spawned++;
     return undefined;
@@ -235,16 +235,16 @@ export class Children {
   /** Resolves with its report. Never rejects. */
   async #toItsEnd(assignment: Assignment & { readonly parent: Parent }, isFree: boolean): Promise<string> {
     const { id, attempt } = assignment;
-    const { crowd, launch } = this.#source;
+    const { active, launch } = this.#source;
     const own = new AbortController();
     const signal = AbortSignal.any([attempt.signal, own.signal]);
     const cancel = (): void => own.abort("agent");
     // Until it has begun; from then on it is cancelled by what it enters for itself.
-    crowd.enter(id, { cancelAll: cancel, cancelAlone: cancel });
+    active.enter(id, { cancelAll: cancel, cancelAlone: cancel });
     const leave = await (isFree ? () => undefined : this.#places.take(signal));
     if (leave === undefined || signal.aborted) {
       leave?.();
-      crowd.leave(id);
+      active.leave(id);
       return this.#ended(id, "not started: it was cancelled");
     }
     try {
@@ -256,7 +256,7 @@ export class Children {
       this.#bug ??= error;
       return this.#ended(id, messageOf(error));
     } finally {
-      crowd.leave(id);
+      active.leave(id);
       leave();
     }
   }
@@ -331,10 +331,10 @@ function isTeamCall(call: string): boolean {
 }
 
 /** Whom the agent may spawn here: named by it, allowed by its rules, and not at work above. */
-function targetsOf({ agent, house, lineage, rights }: ChildrenSource): Target[] {
+function targetsOf({ agent, ports, lineage, rights }: ChildrenSource): Target[] {
   if (lineage.depth < 1) return [];
   return (agent.subagents ?? []).flatMap(({ name, value: key }) => {
-    const target = Object.hasOwn(house.agents, key) ? house.agents[key] : undefined;
+    const target = Object.hasOwn(ports.agents, key) ? ports.agents[key] : undefined;
     if (target === undefined || lineage.names.includes(target.name)) return [];
     return rights?.reach("Task", name) === "deny" ? [] : [{ name, key, agent: target }];
   });

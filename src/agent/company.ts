@@ -47,7 +47,7 @@ export function companyOf(shared: Shared, assignment: Assignment, about: Prepare
   if (plan === undefined)
     return { children, team: undefined, tools: [...children.tools, ...(membership?.tools ?? [])] };
   const { workspace } = attempt;
-  const around = { house: shared.house, ids, agent, workspace, signal: below, tell, recorded, children };
+  const around = { ports: shared.ports, ids, agent, workspace, signal: below, tell, recorded, children };
   const team: Team = new Team({ ...around, plan, toolsOf: (member) => memberTools(team, member) });
   children.lead(team);
   return { children, team, tools: [...children.tools, ...leadTools(team), ...(membership?.tools ?? [])] };
@@ -62,11 +62,11 @@ function teamOf(agent: Agent, body: AgentBody): TeamPlan | undefined {
  * The team without those whom the rules let nobody spawn, by what the team calls them or by their agents. Undefined when
  * nobody is left, or no level for them.
  */
-function ledBy({ agent, body, rights }: Prepared, { house }: Shared, depth: number): TeamPlan | undefined {
+function ledBy({ agent, body, rights }: Prepared, { ports }: Shared, depth: number): TeamPlan | undefined {
   const plan = depth < 1 ? undefined : teamOf(agent, body);
   const isDenied = (name: string): boolean => rights?.reach("Task", name) === "deny";
   const nameOf = (key: string): string =>
-    (Object.hasOwn(house.agents, key) ? house.agents[key]?.name : undefined) ?? key;
+    (Object.hasOwn(ports.agents, key) ? ports.agents[key]?.name : undefined) ?? key;
   const members = plan?.members.filter(({ name, key }) => !isDenied(name) && !isDenied(nameOf(key)));
   return plan && members && members.length > 0 ? { ...plan, members } : undefined;
 }

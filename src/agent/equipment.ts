@@ -6,10 +6,10 @@ import type { Agent, Body } from "../model/plan.ts";
 import type { Attempt, Tool } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
+import type { AgentPorts } from "./agent-ports.ts";
 import type { AgentRun } from "./agent-run.ts";
 import { askedModels, labelOf } from "./asked-models.ts";
 import { checkFact } from "./check.ts";
-import type { AgentHouse } from "./house.ts";
 import { guardsOf } from "./guard.ts";
 import type { AskedModel } from "./model-chain.ts";
 import { finishName } from "./output.ts";
@@ -34,7 +34,7 @@ export type Equipment = Pick<AgentRun, "client" | "fallbacks" | "model" | "tools
 };
 
 /** The models an agent asks and the tools it is offered. */
-export async function equip(options: AgentHouse, asked: Asked): Promise<Result<Equipment, Failure>> {
+export async function equip(options: AgentPorts, asked: Asked): Promise<Result<Equipment, Failure>> {
   const { agent, body, path, rights, served } = asked;
   const schema = (body.output ?? agent.output)?.json;
   const names = toolNames(agent, body.overrides.json);
@@ -69,7 +69,7 @@ export function toolNames(agent: Agent, overrides: Json): readonly string[] | un
 }
 
 /** Who summarises the conversations of agents at a step; its models are opened when they are needed. */
-export function compactOf({ compact, client }: AgentHouse, path: string): AgentRun["compact"] {
+export function compactOf({ compact, client }: AgentPorts, path: string): AgentRun["compact"] {
   return async () => {
     const { instructions, models } = await compact();
     const opened: AskedModel[] = [];
@@ -84,7 +84,7 @@ export function compactOf({ compact, client }: AgentHouse, path: string): AgentR
 
 /** What judges the agent beside its model: the guard rails, and the step's own check. */
 export function judgesOf(
-  { check: runCheck }: AgentHouse,
+  { check: runCheck }: AgentPorts,
   { agent, body, attempt }: { readonly agent: Agent; readonly body: AgentBody; readonly attempt: Attempt },
 ): Pick<AgentRun, "guards" | "check"> {
   const guards = guardsOf(setting(agent, "guards"));

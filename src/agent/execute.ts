@@ -3,17 +3,20 @@ import type { JsonObject } from "../model/json.ts";
 import type { AgentOutcome } from "../model/message.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Attempt, Execute } from "../model/ports.ts";
+import { ActiveAgents } from "./active-agents.ts";
+import type { AgentPorts } from "./agent-ports.ts";
 import type { AgentResult } from "./agent-result.ts";
-import { Crowd } from "./crowd.ts";
-import type { AgentHouse } from "./house.ts";
 import { launch } from "./launch.ts";
 import { Conversations } from "./recorded.ts";
 
 /** Runs the attempts of agent steps. Every outcome of an agent but `done` and `cancelled` is a failure of that kind. */
-export function createAgentExecute(house: AgentHouse, crowd: Crowd = new Crowd(house.before?.spawned)): Execute {
+export function createAgentExecute(
+  ports: AgentPorts,
+  active: ActiveAgents = new ActiveAgents(ports.before?.spawned),
+): Execute {
   const shared = {
-    house,
-    crowd,
+    ports,
+    active,
     evaluator: createEvaluator(),
     validators: new WeakMap(),
     launch,
@@ -23,8 +26,8 @@ export function createAgentExecute(house: AgentHouse, crowd: Crowd = new Crowd(h
 
   return async (attempt: Attempt): Promise<StepResult> => {
     const { path, resumes } = attempt;
-    const recorded = resumes === true ? house.before?.take(path) : undefined;
-    const count = (runsOf.get(path) ?? house.before?.runsOf(path) ?? 0) + 1;
+    const recorded = resumes === true ? ports.before?.take(path) : undefined;
+    const count = (runsOf.get(path) ?? ports.before?.runsOf(path) ?? 0) + 1;
     runsOf.set(path, count);
     const ended = await launch(shared, { attempt, id: `${path}@${count}`, ...(recorded && { recorded }) });
     if (ended.ok && ended.value.result.outcome === "cancelled" && !attempt.signal.aborted)

@@ -22,7 +22,7 @@ import { callOf } from "./tool-call.ts";
 
 /** Runs one agent to its end, with all that it spawns. */
 export async function launch(shared: Shared, assignment: Assignment): Promise<Result<Ended, Failure>> {
-  const { house, crowd, heard } = shared;
+  const { ports, active, heard } = shared;
   const { attempt, id, parent } = assignment;
   const prepared = await prepare(shared, assignment);
   if (!prepared.ok) return prepared;
@@ -30,10 +30,10 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
   const isHeard = parent !== undefined || hasCompany(prepared.value);
   if (isHeard && recorded && parent === undefined) heard.open(recorded);
   const tell = (event: AgentEvent | TeamEvent): void => {
-    house.emit(event);
+    ports.emit(event);
     if (isHeard) heard.add(event);
   };
-  const time = lasting(house.clock, agent.limits.duration, attempt.signal);
+  const time = lasting(ports.clock, agent.limits.duration, attempt.signal);
   const [alone, all] = [new AbortController(), new AbortController()];
   const below = AbortSignal.any([time.signal, all.signal]);
   const self = AbortSignal.any([below, alone.signal]);
@@ -43,19 +43,19 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
   const company = companyOf(shared, assignment, { ...prepared.value, ...bounds });
   const run = { ...runOf(shared, assignment, { prepared: prepared.value, company, ids, signal: self }), ...limits };
   if (recorded) await recall(recorded, run);
-  crowd.enter(id, { cancelAll: () => all.abort("agent"), cancelAlone: () => alone.abort("agent") });
+  active.enter(id, { cancelAll: () => all.abort("agent"), cancelAlone: () => alone.abort("agent") });
   try {
     const opened = await openSession(run);
     const ended =
       "outcome" in opened
         ? { result: opened, calls: 0 }
-        : await reported(house.clock, { run: opened, company, time, parent, tell });
-    crowd.leave(id);
+        : await reported(ports.clock, { run: opened, company, time, parent, tell });
+    active.leave(id);
     const { outcome } = ended.result;
     await run.hooks?.fire({ event: "SessionEnd", subject: outcome, fields: { reason: outcome } }, attempt.signal);
     return ok(ended);
   } finally {
-    crowd.leave(id);
+    active.leave(id);
     if (parent === undefined) heard.forget(id);
     time.close();
     await close();
@@ -64,14 +64,14 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
 
 /** Its turns, and what pays for them: the parent's budget pays for a child. */
 function boundsOf(
-  { house }: Shared,
+  { ports }: Shared,
   { attempt, parent, more }: Assignment,
   { agent, recorded }: Prepared,
 ): ReturnType<typeof limitsOf> {
   const { step, turns } = attempt;
   const budget = parent ? parent.budget : attempt.budget;
   // Asked again after its end, it begins to count anew.
-  const spent = recorded && !more && house.spent?.(recorded.agent);
+  const spent = recorded && !more && ports.spent?.(recorded.agent);
   const around = { ...(budget && { budget }), ...(turns !== undefined && { turns }) };
   return limitsOf(agent, step.limits, { ...around, ...(spent && { spent }) });
 }
@@ -84,15 +84,15 @@ interface RunParts {
 }
 
 function runOf(
-  { house, validators }: Shared,
+  { ports, validators }: Shared,
   { attempt, parent, membership, more }: Assignment,
   { prepared, company, ids, signal }: RunParts,
 ): AgentRun {
   const { agent, body, asks, recorded, rights } = prepared;
-  const { path, workspace = house.workspace } = attempt;
+  const { path, workspace = ports.workspace } = attempt;
   const tools = [...prepared.tools, ...company.tools];
   const place = { step: path, agent: ids.agent, workspace, ...(parent && { parent: parent.agent }) };
-  const hooks = house.hooks?.(agent, place);
+  const hooks = ports.hooks?.(agent, place);
   return {
     ...asks,
     ids,
@@ -103,19 +103,19 @@ function runOf(
     ...(more && { more }),
     ...(rights && { rights }),
     ...(hooks && { hooks }),
-    ...judgesOf(house, { agent, body, attempt: { ...attempt, signal } }),
+    ...judgesOf(ports, { agent, body, attempt: { ...attempt, signal } }),
     mail: company.children.mail,
     ...(membership && { border: membership.border }),
-    compact: compactOf(house, path),
+    compact: compactOf(ports, path),
     sampling: samplingOf(agent),
     validators,
     workspace,
     signal,
-    clock: house.clock,
-    spill: house.spill,
-    ...(house.readings && { readings: house.readings }),
-    ...(house.masked && { masked: house.masked }),
-    ...(house.pieces !== undefined && { pieces: house.pieces }),
+    clock: ports.clock,
+    spill: ports.spill,
+    ...(ports.readings && { readings: ports.readings }),
+    ...(ports.masked && { masked: ports.masked }),
+    ...(ports.pieces !== undefined && { pieces: ports.pieces }),
   };
 }
 

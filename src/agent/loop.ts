@@ -224,7 +224,7 @@ async function* refuseRepeats(
   return undefined;
 }
 
-/** Hands events on, and lets the history know them. */
+/** RunTools events on, and lets the history know them. */
 async function* following<T>(state: State, events: AsyncGenerator<AgentEvent, T>): AsyncGenerator<AgentEvent, T> {
   let next = await events.next();
   for (; next.done !== true; next = await events.next()) yield* noted(state, next.value);

@@ -4,9 +4,9 @@ import type { Failure } from "../model/outcome.ts";
 import type { Agent } from "../model/plan.ts";
 import type { Attempt, Rights, Tool } from "../model/ports.ts";
 import { ok, type Result } from "../model/result.ts";
+import type { AgentPorts } from "./agent-ports.ts";
 import type { Assignment, Membership, Parent, Shared } from "./assignment.ts";
 import { type AgentBody, equip, type Equipment, toolNames } from "./equipment.ts";
-import type { AgentHouse } from "./house.ts";
 import { type RunRights, runRights } from "./permission.ts";
 import { firstMessages } from "./prompt.ts";
 import { copied, type Recorded } from "./recorded.ts";
@@ -33,25 +33,25 @@ export interface Prepared {
 
 /** Gathers what an agent works with. The error is an agent that cannot begin; nothing of it is left behind then. */
 export async function prepare(shared: Shared, assignment: Assignment): Promise<Result<Prepared, Failure>> {
-  const { house, evaluator } = shared;
+  const { ports, evaluator } = shared;
   const { attempt, parent, membership, more } = assignment;
-  const { agent, body } = agentOf(house, attempt);
-  const files = house.instructions?.(body.agent) ?? ok([]);
+  const { agent, body } = agentOf(ports, attempt);
+  const files = ports.instructions?.(body.agent) ?? ok([]);
   if (!files.ok) return files;
   const messages = await firstMessages({ agent, inputs: attempt.inputs, evaluator, files: files.value });
   if (!messages.ok) return messages;
   const recorded = assignment.recorded && copied(assignment.recorded, more !== undefined);
-  const granted = rightsOf(house, assignment);
+  const granted = rightsOf(ports, assignment);
   const rights = granted && runRights(granted, recorded?.wanting);
   const names = toolNames(agent, body.overrides.json);
-  const servers = await house.servers?.(attempt, names);
+  const servers = await ports.servers?.(attempt, names);
   if (servers?.ok === false) return servers;
   const own = servers?.value.tools ?? [];
   const served = [...own, ...joining(parent, own, names)];
-  const extras = house.extras?.(body.agent, names);
+  const extras = ports.extras?.(body.agent, names);
   const { inputs, path } = attempt;
   const beside = [...served, ...(extras?.tools ?? [])];
-  const equipment = await equip(house, { agent, body, inputs, path, rights, evaluator, served: beside });
+  const equipment = await equip(ports, { agent, body, inputs, path, rights, evaluator, served: beside });
   if (!equipment.ok) {
     await servers?.value.close();
     return equipment;
@@ -72,7 +72,7 @@ export async function prepare(shared: Shared, assignment: Assignment): Promise<R
   });
 }
 
-function agentOf({ agents }: AgentHouse, { step, path }: Attempt): Pick<Prepared, "agent" | "body"> {
+function agentOf({ agents }: AgentPorts, { step, path }: Attempt): Pick<Prepared, "agent" | "body"> {
   const { body } = step;
   if (body.kind !== "agent") throw new Error(`an agent cannot run the ${body.kind} step ${path}`);
   const agent = Object.hasOwn(agents, body.agent) ? agents[body.agent] : undefined;
@@ -81,8 +81,8 @@ function agentOf({ agents }: AgentHouse, { step, path }: Attempt): Pick<Prepared
 }
 
 /** Of a spawned agent never more than its parent has. */
-function rightsOf(house: AgentHouse, { attempt, parent, membership }: Assignment): Rights | undefined {
-  if (parent === undefined) return house.rights?.(attempt);
+function rightsOf(ports: AgentPorts, { attempt, parent, membership }: Assignment): Rights | undefined {
+  if (parent === undefined) return ports.rights?.(attempt);
   return parent.rights && gatedBy(childOf(parent.rights, attempt, parent.spawned.name), membership);
 }
 

@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import type { AgentHouse } from "../agent/house.ts";
+import type { AgentPorts } from "../agent/agent-ports.ts";
 import type { Plan } from "../model/plan.ts";
 import { parseFrontMatter } from "../source/front-matter.ts";
 import { readSource } from "../source/read.ts";
 import { builtInAgentsFolder } from "./built-in-agents.ts";
 
 /** The agent that summarises: the project's own, or the one that comes with flow, which is read when it is first needed. */
-export function createCompact({ compact, agents }: Plan): AgentHouse["compact"] {
+export function createCompact({ compact, agents }: Plan): AgentPorts["compact"] {
   const own = compact === undefined ? undefined : agents[compact];
   let builtIn: Promise<string> | undefined;
   return async () => {

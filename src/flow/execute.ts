@@ -1,30 +1,30 @@
-import type { AgentHouse } from "../agent/house.ts";
 import { dirname, join } from "node:path";
+import type { AgentPorts } from "../agent/agent-ports.ts";
 import { isJsonObject, own, type Json } from "../model/json.ts";
 import type { Plan, Step, StepKind } from "../model/plan.ts";
 import type { Attempt, Execute, ModelRequest, OpenApproval } from "../model/ports.ts";
 import { err, ok } from "../model/result.ts";
 import { createSteps } from "../steps/index.ts";
+import { agentSteps } from "./asking.ts";
 import { checkValue } from "./check-value.ts";
 import { systemClock } from "./clock.ts";
 import { createCompact } from "./compact.ts";
-import type { Hands } from "./hands.ts";
-import { createHookDesk, type HookDesk } from "./hooks.ts";
-import { isolated, memberIsolation } from "./isolated.ts";
+import { createRunHooks, type RunHooks } from "./hooks.ts";
 import type { Instructions } from "./instructions.ts";
-import type { Skills } from "./skills.ts";
+import { isolated, memberIsolation } from "./isolated.ts";
 import { withinManaged } from "./managed-steps.ts";
 import { byteFilter, masked, maskedRequest } from "./masking.ts";
 import type { Before, StartOptions } from "./run-options.ts";
-import { agentSteps } from "./asking.ts";
+import type { RunResources } from "./run-resources.ts";
+import type { RunTools } from "./run-tools.ts";
 import type { Servers } from "./servers.ts";
-import type { Site } from "./site.ts";
+import type { Skills } from "./skills.ts";
 import { userName } from "./user-name.ts";
 import type { Worktrees } from "./worktrees.ts";
 
 /** What the rooms of one run are made with. */
 export interface ExecuteSource extends Pick<
-  Site,
+  RunResources,
   "masking" | "tempFolder" | "marks" | "log" | "emit" | "spending" | "approvals" | "over"
 > {
   readonly options: StartOptions;
@@ -50,8 +50,8 @@ export function createExecute(source: ExecuteSource): Executing {
   const { options, run, tempFolder, log } = source;
   const { mask, hasSecrets, keys } = source.masking;
   const { secrets, env, cwd } = options;
-  let loadingHands: Promise<Hands> | undefined;
-  const hands = (): Promise<Hands> => (loadingHands ??= loadHands(source));
+  let loadingHands: Promise<RunTools> | undefined;
+  const runTools = (): Promise<RunTools> => (loadingHands ??= loadHands(source));
   let loadingServers: Promise<Servers> | undefined;
   const serve: Servers["serve"] = async (attempt, names) => {
     if (!("mcp" in attempt.step.body)) return ok({ tools: [], close: () => Promise.resolve() });
@@ -70,7 +70,7 @@ export function createExecute(source: ExecuteSource): Executing {
     providerKeys: keys,
     secretNames: Object.keys(secrets),
     checkOutput: checkValue,
-    tools: async (path) => (await hands()).all(path),
+    tools: async (path) => (await runTools()).all(path),
     serve,
     workspace: options.workspace,
     ...(options.asker && { asker: options.asker }),
@@ -82,13 +82,18 @@ export function createExecute(source: ExecuteSource): Executing {
     over: source.over,
     ...(hasSecrets && { filter: () => byteFilter(mask.stream()) }),
   });
-  const desk = createHookDesk(source);
+  const runHooks = createRunHooks(source);
   let agent: Promise<Execute> | undefined;
   const kinds: { readonly [kind in StepKind]: Execute } = {
     run: steps.run,
     set: steps.set,
     agent: async (attempt) => {
-      agent ??= loadAgent(source, { run: withinManaged(steps.run, options.permissions?.managed), hands, serve, desk });
+      agent ??= loadAgent(source, {
+        run: withinManaged(steps.run, options.permissions?.managed),
+        runTools,
+        serve,
+        runHooks,
+      });
       return (await agent)(attempt);
     },
     tool: steps.tool,
@@ -98,7 +103,7 @@ export function createExecute(source: ExecuteSource): Executing {
   };
   const within = withinManaged((attempt) => kinds[attempt.step.kind](attempt), options.permissions?.managed);
   const { plan, workspace } = options;
-  const execute = isolated(desk.around(within), { plan, workspace, worktrees: source.worktrees });
+  const execute = isolated(runHooks.around(within), { plan, workspace, worktrees: source.worktrees });
   const close = async (): Promise<void> => (await loadingServers)?.close();
   return { execute: hasSecrets ? masked(execute, mask) : execute, waiting: steps.approve.waiting, close };
 }
@@ -109,32 +114,32 @@ function refused(): never {
 }
 
 /** The tools come with vendor packages and a search program: only runs that use one load them. */
-async function loadHands(source: ExecuteSource): Promise<Hands> {
-  const { createHands } = await import("./hands.ts");
-  return createHands({ ...source, spillFolder: join(dirname(source.log.file), "files") });
+async function loadHands(source: ExecuteSource): Promise<RunTools> {
+  const { createRunTools } = await import("./run-tools.ts");
+  return createRunTools({ ...source, spillFolder: join(dirname(source.log.file), "files") });
 }
 
 interface AgentRooms {
-  readonly desk: HookDesk;
+  readonly runHooks: RunHooks;
   readonly run: Execute;
-  readonly hands: () => Promise<Hands>;
+  readonly runTools: () => Promise<RunTools>;
   readonly serve: Servers["serve"];
 }
 
-async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: AgentRooms): Promise<Execute> {
+async function loadAgent(source: ExecuteSource, { run, runTools, serve, runHooks }: AgentRooms): Promise<Execute> {
   const { options, log, emit, before, spending, instructions } = source;
-  const [{ createAgentExecute }, { Crowd }, { extrasOf }, { named }] = await Promise.all([
+  const [{ createAgentExecute }, { ActiveAgents }, { extrasOf }, { named }] = await Promise.all([
     import("../agent/execute.ts"),
-    import("../agent/crowd.ts"),
+    import("../agent/active-agents.ts"),
     import("./extras.ts"),
-    hands(),
+    runTools(),
   ]);
   const { models, plan, workspace, permissions } = options;
   const readings =
     options.replay === undefined ? undefined : await (await import("./cassette.ts")).readingsIn(options.replay);
-  const crowd = new Crowd(before?.agents.spawned);
-  options.watch?.agents((agent, how) => crowd.cancel(agent, how));
-  const house: AgentHouse = {
+  const active = new ActiveAgents(before?.agents.spawned);
+  options.watch?.agents((agent, how) => active.cancel(agent, how));
+  const ports: AgentPorts = {
     agents: plan.agents,
     client: async (model, step) =>
       models?.client(model, step) ?? err({ kind: "internal", message: "the run was started without models" }),
@@ -154,7 +159,7 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: Age
     check: async (script, attempt) => run(asRun(script, attempt)),
     instructions: instructions.of,
     extras: extrasOf(source),
-    hooks: desk.ofAgent,
+    hooks: runHooks.ofAgent,
     ...(source.masking.hasSecrets && {
       masked: (request: ModelRequest) => maskedRequest(request, source.masking.mask),
     }),
@@ -163,7 +168,7 @@ async function loadAgent(source: ExecuteSource, { run, hands, serve, desk }: Age
       return kept.ok ? kept.value : "(it could not be kept)";
     },
   };
-  return createAgentExecute(house, crowd);
+  return createAgentExecute(ports, active);
 }
 
 /** Every model that somebody wrote down in the plan, by its id. */

@@ -1,4 +1,4 @@
-import type { Extras } from "../agent/house.ts";
+import type { Extras } from "../agent/agent-ports.ts";
 import type { Emit } from "../model/ports.ts";
 import { memoryOf } from "./memory.ts";
 import type { StartOptions } from "./run-options.ts";

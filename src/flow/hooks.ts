@@ -29,14 +29,14 @@ interface AgentPlace {
 }
 
 /** Who is told of what happens in one step of a run. */
-export interface HookDesk {
+export interface RunHooks {
   /** Of the agent run `agent`; undefined when nobody listens. */
   readonly ofAgent: (definition: Agent, place: AgentPlace) => Hooks | undefined;
   /** Steps with `StepStart` before them and `StepEnd` behind them. */
   readonly around: (execute: Execute) => Execute;
 }
 
-export function createHookDesk(source: HookSource): HookDesk {
+export function createRunHooks(source: HookSource): RunHooks {
   const { options } = source;
   const common = options.hooks.flatMap(({ value, layer, at }) =>
     readHooks(value, { from: `${layer} ${at.file}:${at.line}`, ofAgent: false }),

@@ -1,4 +1,4 @@
-import type { AgentHouse, Brought } from "../agent/house.ts";
+import type { AgentPorts, Brought } from "../agent/agent-ports.ts";
 import { isJsonObject, type Json } from "../model/json.ts";
 import type { Failure, StepResult } from "../model/outcome.ts";
 import type { Agent, Plan, Scope, Step } from "../model/plan.ts";
@@ -61,7 +61,7 @@ async function runIsolated(
 }
 
 /** Worktrees for the members of teams. */
-export function memberIsolation({ options, worktrees }: MemberSource): NonNullable<AgentHouse["isolate"]> {
+export function memberIsolation({ options, worktrees }: MemberSource): NonNullable<AgentPorts["isolate"]> {
   const { plan, workspace } = options;
   const shown: Shown = (path) => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
   return async ({ step, owner, order, into, goesOn, signal }) => {

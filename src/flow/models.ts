@@ -61,10 +61,10 @@ export interface Models {
 
 export function createModels(options: ModelsOptions): Models {
   const clients = new Map<string, Promise<Result<ModelClient, OpenProblem>>>();
-  const house: House = { ...options, limiters: new Map() };
+  const settings: ModelSettings = { ...options, limiters: new Map() };
   const open = (model: Json | undefined, workflow: string): Promise<Result<ModelClient, OpenProblem>> => {
     const key = options.script ?? JSON.stringify([model, workflow]);
-    const known = clients.get(key) ?? openModel(house, model, workflow);
+    const known = clients.get(key) ?? openModel(settings, model, workflow);
     clients.set(key, known);
     return known;
   };
@@ -140,17 +140,17 @@ function unknownModel(message: string, step: Step): ModelProblem {
   return { kind: "invalid", diagnostics: [diagnostic], sources: new Map() };
 }
 
-interface House extends ModelsOptions {
+interface ModelSettings extends ModelsOptions {
   readonly limiters: Map<string, Limiter>;
 }
 
 async function openModel(
-  house: House,
+  settings: ModelSettings,
   model: Json | undefined,
   workflow: string,
 ): Promise<Result<ModelClient, OpenProblem>> {
-  const { script, cwd, workspace, catalog, cassette } = house;
-  if (script !== undefined) return openScript(resolve(cwd, script), house);
+  const { script, cwd, workspace, catalog, cassette } = settings;
+  if (script !== undefined) return openScript(resolve(cwd, script), settings);
   // Where nobody names a model the recorded run had a script, and its requests say so.
   if (model === undefined && cassette !== undefined)
     return ok({ ...replayClient(cassette, scriptedFacts), provider: "scripted" });
@@ -160,16 +160,16 @@ async function openModel(
   if (!choice.ok) return err({ kind: "unknown", message: choice.error });
   if (choice.value.kind === "scripted") {
     const folder = workflow === "-" ? cwd : dirname(resolve(workspace, workflow));
-    const scripted = await openScript(resolve(folder, choice.value.path), house);
+    const scripted = await openScript(resolve(folder, choice.value.path), settings);
     if (cassette === undefined) return scripted;
     // The log has the replies; what the model is like, its window for one, only the script says.
     return ok(replayClient(cassette, scripted.ok ? scripted.value.facts : scriptedFacts));
   }
   if (cassette !== undefined) return ok(replayClient(cassette, await factsOf(choice.value)));
-  return openServer(choice.value, house);
+  return openServer(choice.value, settings);
 }
 
-async function openScript(path: string, { cwd, clock }: House): Promise<Result<ModelClient, OpenProblem>> {
+async function openScript(path: string, { cwd, clock }: ModelSettings): Promise<Result<ModelClient, OpenProblem>> {
   const shown = relative(cwd, path);
   const bytes = await readSource(path);
   if (!bytes.ok)
@@ -186,7 +186,7 @@ async function openScript(path: string, { cwd, clock }: House): Promise<Result<M
 
 async function openServer(
   choice: ServerModel,
-  { env, limiters, clock }: House,
+  { env, limiters, clock }: ModelSettings,
 ): Promise<Result<ModelClient, ModelProblem>> {
   const key = keyFor(choice, env);
   if (!key.ok)

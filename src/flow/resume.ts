@@ -19,9 +19,9 @@ import { RecordedWorktrees } from "../worktree/recorded.ts";
 import { planChanges } from "./plan-changes.ts";
 import type { RunEnd } from "./run-end.ts";
 import type { StartOptions } from "./run-options.ts";
+import type { Course } from "./run-resources.ts";
 import { inWorkspace, runCourse } from "./run.ts";
 import { fitSet, lastOutputs, parseSet } from "./set-outputs.ts";
-import type { Course } from "./site.ts";
 import { version } from "./version.ts";
 
 /** Why a run cannot go on: `usage` when somebody has to ask for something else. */

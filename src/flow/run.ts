@@ -26,7 +26,7 @@ import { readInstructions } from "./instructions.ts";
 import { type Masking, maskedFailure } from "./masking.ts";
 import type { RunEnd } from "./run-end.ts";
 import type { StartOptions } from "./run-options.ts";
-import { type Course, openSite, type Site } from "./site.ts";
+import { type Course, openResources, type RunResources } from "./run-resources.ts";
 import { version } from "./version.ts";
 import type { Worktrees } from "./worktrees.ts";
 
@@ -72,20 +72,20 @@ export function inWorkspace(path: string, workspace: string): string {
 
 /** Runs a plan to its end under the log of its course. Whoever calls holds the run's lock. */
 export async function runCourse(options: StartOptions, course: Course): Promise<Result<RunEnd, string>> {
-  const opened = openSite(options, course);
+  const opened = openResources(options, course);
   if (!opened.ok) return opened;
-  const site = opened.value;
+  const resources = opened.value;
   const started = systemClock.monotonic();
-  const spent = (): Spent => ({ usage: site.usage(), duration: elapsed(systemClock, started) });
+  const spent = (): Spent => ({ usage: resources.usage(), duration: elapsed(systemClock, started) });
   try {
-    return ok(await runOn(site, { options, course, spent }));
+    return ok(await runOn(resources, { options, course, spent }));
   } catch (bug) {
     const error: Failure = { kind: "internal", message: bug instanceof Error ? bug.message : String(bug) };
     const end = { outcome: "failure", outputs: {}, error, exitCode: exitCodes.internal } as const;
-    site.emit({ type: "run.finished", ...end, ...spent() });
+    resources.emit({ type: "run.finished", ...end, ...spent() });
     throw bug;
   } finally {
-    await site.close();
+    await resources.close();
   }
 }
 
@@ -97,8 +97,8 @@ interface Running {
   readonly spent: () => Spent;
 }
 
-async function runOn(site: Site, { options, course, spent }: Running): Promise<RunEnd> {
-  const { emit, log, masking, marks, approvals, spending } = site;
+async function runOn(resources: RunResources, { options, course, spent }: Running): Promise<RunEnd> {
+  const { emit, log, masking, marks, approvals, spending } = resources;
   const { run, before, opening } = course;
   const { plan } = options;
   emit(opening);
@@ -112,11 +112,11 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
   const hasAgents = Object.keys(plan.agents).length > 0;
   const skills = hasAgents ? await (await import("./skills.ts")).readSkills(instructions.plan, options) : undefined;
   const defined = skills?.plan ?? instructions.plan;
-  const worktrees = worktreesOf(site, { options, course });
+  const worktrees = worktreesOf(resources, { options, course });
   // What a crash has left of them is in its place before anything begins.
   if (before?.worktrees.isEmpty === false || worktreesOfRuns(options.workspace).length > 0)
     await (await worktrees.get()).recover();
-  const made = { ...site, options, instructions, skills, run, before, worktrees: worktrees.get };
+  const made = { ...resources, options, instructions, skills, run, before, worktrees: worktrees.get };
   const { execute, waiting, close } = createExecute(made);
   const cached = { ...options, plan: defined };
   const notUndone: Failure[] = [];
@@ -138,7 +138,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
     spent: (path) => spending.within(path),
     emit: noting,
     clock: systemClock,
-    signal: site.signal,
+    signal: resources.signal,
     kill: options.kill,
     parallel: options.parallel ?? defaultStepsAtOnce,
     ...(options.hashesFiles && { hashFiles: await loadHashFiles(options.cwd) }),
@@ -166,7 +166,7 @@ async function runOn(site: Site, { options, course, spent }: Running): Promise<R
 
 /** The worktrees of a run, made when somebody asks for the first. */
 function worktreesOf(
-  { emit, marks, masking, tempFolder }: Site,
+  { emit, marks, masking, tempFolder }: RunResources,
   { options, course }: Pick<Running, "options" | "course">,
 ): { readonly get: () => Promise<Worktrees>; readonly end: () => Promise<void> } {
   const { workspace, env, cwd, kill } = options;

@@ -27,9 +27,9 @@ import { maskData } from "../runlog/mask-event.ts";
 import { systemClock } from "./clock.ts";
 import { forbiddenServer } from "./governed.ts";
 import type { StartOptions } from "./run-options.ts";
+import type { RunResources } from "./run-resources.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import { insideSandbox, sandboxHint, type Surroundings, watchedTool } from "./server-sandbox.ts";
-import type { Site } from "./site.ts";
 import { version } from "./version.ts";
 
 /** The tools of a step's MCP servers, until it is over. */
@@ -58,7 +58,7 @@ export function projectPins(workspace: string): Result<Pins, string> {
   return pins.ok ? pins : err(`${lockName} cannot be used: ${pins.error}`);
 }
 
-interface Source extends Pick<Site, "masking" | "marks" | "emit"> {
+interface Source extends Pick<RunResources, "masking" | "marks" | "emit"> {
   readonly options: StartOptions;
   readonly sandboxes: Sandboxes;
 }

@@ -8,9 +8,9 @@ import { call, commitOf, type Files, treeOf } from "../worktree/repository.ts";
 import type { Order, Turns } from "../worktree/turns.ts";
 import { addWorktree, applyPatch, dropRecord, removeWorktree, type Worktree } from "../worktree/worktree.ts";
 import { systemClock } from "./clock.ts";
-import type { Yard, YardOptions } from "./worktree-yard.ts";
+import type { WorktreeStore, WorktreeStoreOptions } from "./worktree-store.ts";
 
-export interface WorktreesOptions extends YardOptions {
+export interface WorktreesOptions extends WorktreeStoreOptions {
   readonly run: string;
   /** Where flow was started. */
   readonly cwd: string;
@@ -47,7 +47,7 @@ export interface Target {
 }
 
 interface Making {
-  readonly yard: Yard;
+  readonly store: WorktreeStore;
   readonly target: Target;
   readonly asked: Asked;
   readonly options: WorktreesOptions;
@@ -62,16 +62,16 @@ interface Made {
 /** Makes a worktree from the files of its target as they are, or as they were for whoever goes on. */
 export async function makeWorktree(making: Making): Promise<Result<Made, Failure>> {
   const started = systemClock.monotonic();
-  const { yard, target, asked, options } = making;
+  const { store, target, asked, options } = making;
   const { step, agentRun } = asked;
-  const name = yard.newName(agentRun ?? step);
-  const folder = yard.folderOf(name);
+  const name = store.newName(agentRun ?? step);
+  const folder = store.folderOf(name);
   const before = asked.goesOn === true ? options.before?.last(agentRun ?? step) : undefined;
   const made = await startFrom(making, name, before);
   if (!made.ok) return made;
   const { worktree, restored } = made.value;
   // Git has no empty folders, nor those in which it ignores everything.
-  mkdirSync(join(folder, yard.repository.inside, relative(options.workspace, options.cwd)), { recursive: true });
+  mkdirSync(join(folder, store.repository.inside, relative(options.workspace, options.cwd)), { recursive: true });
   const about = { step, worktree: name, folder, base: worktree.base };
   const more = {
     ...(agentRun !== undefined && { agentRun }),
@@ -91,18 +91,18 @@ interface Started {
 
 /** What was kept of the one before is a commit as long as git has it, and a patch after that. */
 async function startFrom(
-  { yard, target, options: { run } }: Making,
+  { store, target, options: { run } }: Making,
   name: string,
   before: RecordedWorktree | undefined,
 ): Promise<Result<Started, Failure>> {
-  const { repository } = yard;
-  const folder = yard.folderOf(name);
+  const { repository } = store;
+  const folder = store.folderOf(name);
   const { left, patch } = before?.closed?.status === "kept" ? before.closed : {};
   if (before && left !== undefined && (await call(repository.git, ["cat-file", "-e", left])).ok) {
     const added = await addWorktree({ repository, folder, base: before.base, left });
     return added.ok ? ok({ worktree: added.value, restored: true }) : err(noWorktree(added.error));
   }
-  const base = await yard.inTurn(() => snapshot(yard, target, { run, name }));
+  const base = await store.inTurn(() => snapshot(store, target, { run, name }));
   const added = base.ok ? await addWorktree({ repository, folder, base: base.value }) : base;
   if (!added.ok) return err(noWorktree(added.error));
   if (patch === undefined) return ok({ worktree: added.value, restored: false });
@@ -120,7 +120,7 @@ export function noWorktree(message: string): Failure {
 
 /** A commit of the files as they are: the one that is checked out, where nothing differs from it. */
 async function snapshot(
-  { repository }: Yard,
+  { repository }: WorktreeStore,
   { files, head }: Target,
   { run, name }: { readonly run: string; readonly name: string },
 ): Promise<Result<string, string>> {

@@ -18,10 +18,10 @@ import {
   removeWorktree,
 } from "../worktree/worktree.ts";
 import { type Closed, type Finished, lost, outcomeOf, shownFiles } from "./worktree-closed.ts";
-import type { Yard } from "./worktree-yard.ts";
+import type { WorktreeStore } from "./worktree-store.ts";
 
 export interface Recovery {
-  readonly yard: Yard;
+  readonly store: WorktreeStore;
   readonly before: RecordedWorktrees | undefined;
   readonly emit: Emit;
   readonly run: string;
@@ -33,7 +33,7 @@ export interface Recovery {
  * was in worktrees is kept, and the worktrees go. Gives what those executions had given whose changes have arrived.
  */
 export async function recoverWorktrees(given: Recovery): Promise<ReadonlyMap<string, Finished>> {
-  const { before, yard } = given;
+  const { before, store } = given;
   const emit: Emit = (event) => {
     given.emit(event);
     // What is told here was before this resume began.
@@ -46,7 +46,7 @@ export async function recoverWorktrees(given: Recovery): Promise<ReadonlyMap<str
     const closed = apply.closed ?? (await arrive(apply, owner, recovery));
     if (closed.status === "applied") finished.set(owner, { result: { outcome: "success", result, outputs }, closed });
   }
-  const own = dirname(dirname(yard.folderOf("x")));
+  const own = dirname(dirname(store.folderOf("x")));
   for (const worktree of before?.open ?? []) if (!finished.has(worktree.owner)) await keepLeft(worktree, recovery);
   for (const left of worktreesOfRuns(recovery.workspace)) {
     const known = left.run === own ? before?.named(basename(left.folder))?.closed : undefined;
@@ -59,28 +59,28 @@ export async function recoverWorktrees(given: Recovery): Promise<ReadonlyMap<str
   return finished;
 }
 
-async function arrive(apply: RecordedApply, owner: string, { yard, before, emit }: Recovery): Promise<Closed> {
+async function arrive(apply: RecordedApply, owner: string, { store, before, emit }: Recovery): Promise<Closed> {
   const { name, from, to, patch } = apply;
-  const files = filesOf(before?.last(owner)?.into, yard);
+  const files = filesOf(before?.last(owner)?.into, store);
   const applied =
-    files === undefined ? err("what it goes into is gone") : await yard.inTurn(() => finishApply(files, apply));
-  const changes = await changesBetween(yard.repository, from, to);
+    files === undefined ? err("what it goes into is gone") : await store.inTurn(() => finishApply(files, apply));
+  const changes = await changesBetween(store.repository, from, to);
   const names = changes.ok ? changes.value.map((change) => change.name).slice(0, shownFiles) : [];
   const closed = { patch, files: names, ...outcomeOf(applied) };
   const step = before?.last(owner)?.step ?? owner;
   emit({ type: "worktree.closed", step, worktree: name, ...closed, duration: 0 });
-  dropRecord(yard.folderOf(name));
+  dropRecord(store.folderOf(name));
   return closed;
 }
 
 /** The files of the workspace, or of a worktree that is still there. */
-function filesOf(into: string | undefined, yard: Yard): Files | undefined {
-  if (into === undefined) return yard.files;
-  const { repository } = yard;
-  const folder = yard.folderOf(into);
+function filesOf(into: string | undefined, store: WorktreeStore): Files | undefined {
+  if (into === undefined) return store.files;
+  const { repository } = store;
+  const folder = store.folderOf(into);
   const admin = adminOf(repository, folder);
   if (admin === undefined || !isWhole(folder)) return undefined;
-  return { repository, folder, admin, index: yard.indexOf(`${into}.inner`), without: [] };
+  return { repository, folder, admin, index: store.indexOf(`${into}.inner`), without: [] };
 }
 
 async function finishApply(files: Files, { from, to }: RecordedApply): Promise<Result<Applied, string>> {
@@ -92,10 +92,10 @@ async function finishApply(files: Files, { from, to }: RecordedApply): Promise<R
 }
 
 /** Of the run that goes on: what was in a worktree is there for the execution that goes on with it. */
-async function keepLeft(worktree: RecordedWorktree, { yard, emit }: Recovery): Promise<void> {
+async function keepLeft(worktree: RecordedWorktree, { store, emit }: Recovery): Promise<void> {
   const { name, step, base } = worktree;
-  const folder = yard.folderOf(name);
-  const closed = await keptOf({ folder, base, patch: yard.patchOf(name) }, yard);
+  const folder = store.folderOf(name);
+  const closed = await keptOf({ folder, base, patch: store.patchOf(name) }, store);
   emit({
     type: "worktree.closed",
     step,
@@ -113,8 +113,11 @@ interface Place {
   readonly patch: string;
 }
 
-async function keptOf({ folder, base, patch }: Place, yard: Yard): Promise<Closed & { readonly left?: string }> {
-  const { repository } = yard;
+async function keptOf(
+  { folder, base, patch }: Place,
+  store: WorktreeStore,
+): Promise<Closed & { readonly left?: string }> {
+  const { repository } = store;
   const admin = adminOf(repository, folder);
   const name = basename(folder);
   const record = readRecord(folder);
@@ -125,11 +128,11 @@ async function keptOf({ folder, base, patch }: Place, yard: Yard): Promise<Close
   if (!isGone(folder) && admin === undefined) return leave("git has forgotten the worktree");
   const commit =
     !isGone(folder) && admin !== undefined
-      ? await commitOfWorktree(repository, { name, folder, admin, base }, yard.indexOf(`${name}.left`))
+      ? await commitOfWorktree(repository, { name, folder, admin, base }, store.indexOf(`${name}.left`))
       : undefined;
   if (commit?.ok === false) return leave(commit.error);
   const left = commit?.value ?? record?.left;
-  const kept = left === undefined ? undefined : await yard.keep(patch, base, left);
+  const kept = left === undefined ? undefined : await store.keep(patch, base, left);
   if (kept?.ok === false) return isGone(folder) ? lost(kept.error) : leave(kept.error);
   await removeWorktree(folder, admin);
   dropRecord(folder);
@@ -145,7 +148,7 @@ async function remove({ folder, admin }: Left): Promise<void> {
 }
 
 /** Of a run that died and that nobody goes on with now. One that lives, or lives on another machine, is left alone. */
-async function keepOfOther(left: Left, { yard, emit }: Recovery): Promise<void> {
+async function keepOfOther(left: Left, { store, emit }: Recovery): Promise<void> {
   const { folder, admin, run } = left;
   if (!existsSync(join(run, "log.jsonl"))) {
     if (!existsSync(folder)) await remove(left);
@@ -156,7 +159,7 @@ async function keepOfOther(left: Left, { yard, emit }: Recovery): Promise<void> 
   try {
     const name = basename(folder);
     const base = readRecord(folder)?.base ?? headOf(admin);
-    const closed = await keptOf({ folder, base, patch: join(run, "files", `${name}.patch`) }, yard);
+    const closed = await keptOf({ folder, base, patch: join(run, "files", `${name}.patch`) }, store);
     const { patch } = closed;
     if (existsSync(folder)) return;
     emit({ type: "worktree.removed", run: basename(run), worktree: name, ...(patch !== undefined && { patch }) });

@@ -20,7 +20,7 @@ import { systemClock } from "./clock.ts";
 import { type Closed, type Finished, lost, outcomeOf, shownFiles } from "./worktree-closed.ts";
 import { type Asked, makeWorktree, noWorktree, type Target, type WorktreesOptions } from "./worktree-make.ts";
 import { recoverWorktrees } from "./worktree-recovery.ts";
-import { type Kept, openYard, type Yard } from "./worktree-yard.ts";
+import { type Kept, openYard, type WorktreeStore } from "./worktree-store.ts";
 
 /** A worktree in use. Whoever opened it closes it, once, however it went. */
 export interface OpenWorktree {
@@ -65,7 +65,7 @@ const shortPatience = 500;
 
 class RunWorktrees implements Worktrees {
   readonly #options: WorktreesOptions;
-  #yard: Promise<Result<Yard, string>> | undefined;
+  #store: Promise<Result<WorktreeStore, string>> | undefined;
   #workspace: Target | undefined;
   /** Those in use, by the folder that was given out. */
   readonly #targets = new Map<string, Target>();
@@ -86,9 +86,9 @@ class RunWorktrees implements Worktrees {
 
   async recover(): Promise<void> {
     const { before, emit, run, workspace } = this.#options;
-    const yard = await this.#open();
-    if (!yard.ok) return;
-    const finished = await recoverWorktrees({ yard: yard.value, before, emit, run, workspace });
+    const store = await this.#open();
+    if (!store.ok) return;
+    const finished = await recoverWorktrees({ store: store.value, before, emit, run, workspace });
     for (const [owner, end] of finished) this.#finished.set(owner, end);
   }
 
@@ -101,32 +101,32 @@ class RunWorktrees implements Worktrees {
     kill.addEventListener("abort", hurry, { once: true });
     await Promise.race([Promise.allSettled(this.#inUse), late.promise]);
     this.#isOver = true;
-    const yard = await this.#open();
-    if (yard.ok) yard.value.leave();
+    const store = await this.#open();
+    if (store.ok) store.value.leave();
     kill.removeEventListener("abort", hurry);
     timers.forEach(clearTimeout);
   }
 
   async open(asked: Asked): Promise<Result<OpenWorktree, Failure>> {
-    const yard = await this.#open();
-    if (!yard.ok) return err(noWorktree(yard.error));
-    const target = this.#targetOf(yard.value, asked.into);
+    const store = await this.#open();
+    if (!store.ok) return err(noWorktree(store.error));
+    const target = this.#targetOf(store.value, asked.into);
     // From now on those behind it wait for it: it may start from what they have not changed yet.
     const turn = target.turns.open(asked.order);
     const opened = asked.signal.aborted
       ? err(noWorktree("it was cancelled"))
-      : await makeWorktree({ yard: yard.value, target, asked, options: this.#options });
+      : await makeWorktree({ store: store.value, target, asked, options: this.#options });
     if (!opened.ok) {
       turn.close();
       return opened;
     }
     const { worktree, goesOn } = opened.value;
-    const folder = join(worktree.folder, yard.value.repository.inside);
+    const folder = join(worktree.folder, store.value.repository.inside);
     const files: Files = {
-      repository: yard.value.repository,
+      repository: store.value.repository,
       folder: worktree.folder,
       admin: worktree.admin,
-      index: yard.value.indexOf(`${worktree.name}.inner`),
+      index: store.value.indexOf(`${worktree.name}.inner`),
       without: [],
     };
     this.#targets.set(folder, { files, turns: new Turns(), head: worktree.base, name: worktree.name });
@@ -135,7 +135,7 @@ class RunWorktrees implements Worktrees {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     this.#inUse.add(closed);
     const close = (end: WorktreeEnd): Promise<Closed> =>
-      this.#close(yard.value, { asked, worktree, target, turn, end }).finally(() => {
+      this.#close(store.value, { asked, worktree, target, turn, end }).finally(() => {
         unlink();
         turn.close();
         this.#targets.delete(folder);
@@ -145,27 +145,27 @@ class RunWorktrees implements Worktrees {
     return ok({ folder, goesOn, close });
   }
 
-  #open(): Promise<Result<Yard, string>> {
-    return (this.#yard ??= openYard(this.#options));
+  #open(): Promise<Result<WorktreeStore, string>> {
+    return (this.#store ??= openYard(this.#options));
   }
 
-  #targetOf({ files }: Yard, into: string | undefined): Target {
+  #targetOf({ files }: WorktreeStore, into: string | undefined): Target {
     const inner = into === undefined ? undefined : this.#targets.get(into);
     return inner ?? (this.#workspace ??= { files, turns: new Turns(), head: "HEAD" });
   }
 
-  async #close(yard: Yard, closing: Closing): Promise<Closed> {
+  async #close(store: WorktreeStore, closing: Closing): Promise<Closed> {
     const started = systemClock.monotonic();
     const { asked, worktree } = closing;
     const { name, folder, admin } = worktree;
-    const kept = await this.#keep(yard, worktree);
+    const kept = await this.#keep(store, worktree);
     const isSafe = kept.ok || isGone(folder);
     if (this.#isOver) return { status: "lost", files: [], why: "the run is over" };
     if (isSafe) await removeWorktree(folder, admin);
     else keepForPeople(folder, worktree.base);
-    for (const index of [name, `${name}.inner`]) rmSync(yard.indexOf(index), { force: true });
+    for (const index of [name, `${name}.inner`]) rmSync(store.indexOf(index), { force: true });
     const closed = kept.ok
-      ? await this.#settle(yard, closing, kept.value)
+      ? await this.#settle(store, closing, kept.value)
       : lost(kept.error, isSafe ? undefined : folder);
     const left = kept.ok && kept.value.patch !== undefined && { left: kept.value.left };
     const files = closed.files.slice(0, shownFiles);
@@ -184,23 +184,23 @@ class RunWorktrees implements Worktrees {
   }
 
   /** What was done is safe in the repository and in a file before anything else is tried with it. */
-  async #keep(yard: Yard, worktree: Worktree): Promise<Result<Left, string>> {
-    const left = await commitOfWorktree(yard.repository, worktree, yard.indexOf(worktree.name));
+  async #keep(store: WorktreeStore, worktree: Worktree): Promise<Result<Left, string>> {
+    const left = await commitOfWorktree(store.repository, worktree, store.indexOf(worktree.name));
     if (!left.ok) return left;
-    const kept = await yard.keep(yard.patchOf(worktree.name), worktree.base, left.value);
+    const kept = await store.keep(store.patchOf(worktree.name), worktree.base, left.value);
     return kept.ok ? ok({ ...kept.value, left: left.value }) : kept;
   }
 
-  async #settle(yard: Yard, closing: Closing, { patch, files, left }: Left): Promise<Closed> {
+  async #settle(store: WorktreeStore, closing: Closing, { patch, files, left }: Left): Promise<Closed> {
     if (patch === undefined) return { status: "empty", files };
     if (!closing.end.apply) return { status: "kept", patch, files };
-    return this.#bringIn(yard, closing, { patch, files, left });
+    return this.#bringIn(store, closing, { patch, files, left });
   }
 
-  async #bringIn(yard: Yard, closing: Closing, change: ChangeToApply): Promise<Closed> {
+  async #bringIn(store: WorktreeStore, closing: Closing, change: ChangeToApply): Promise<Closed> {
     const { asked, turn, end } = closing;
     const { signal } = asked;
-    const work = turn.mine(signal).then((isMine) => (isMine ? this.#apply(yard, closing, change) : undefined));
+    const work = turn.mine(signal).then((isMine) => (isMine ? this.#apply(store, closing, change) : undefined));
     // Whoever waits may be given up by what is around it, and be given its slot back late: the work goes on regardless.
     if (turn.waits && end.apply) await end.wait?.(work, true);
     const done = await work;
@@ -208,7 +208,7 @@ class RunWorktrees implements Worktrees {
     return done ?? { status: "kept", patch, files, why: "the run was cancelled before it was its turn" };
   }
 
-  async #apply(yard: Yard, { asked, worktree, target, end }: Closing, done: ChangeToApply): Promise<Closed> {
+  async #apply(store: WorktreeStore, { asked, worktree, target, end }: Closing, done: ChangeToApply): Promise<Closed> {
     const { patch, files, left } = done;
     const { emit } = this.#options;
     const gave = end.apply ? gaveOf(end) : {};
@@ -216,7 +216,7 @@ class RunWorktrees implements Worktrees {
     const announce = (from: string, to: string): void =>
       emit({ type: "worktree.applying", ...about, from, to, ...gave });
     const change = { base: worktree.base, tree: `${left}^{tree}` };
-    const applied = await yard.inTurn(() => applyChange(target.files, change, announce));
+    const applied = await store.inTurn(() => applyChange(target.files, change, announce));
     return { patch, files, ...outcomeOf(applied) };
   }
 }

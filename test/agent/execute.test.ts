@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { AgentPorts } from "../../src/agent/agent-ports.ts";
 import { createAgentExecute } from "../../src/agent/execute.ts";
-import type { AgentHouse } from "../../src/agent/house.ts";
 import type { Event } from "../../src/model/event.ts";
 import type { Json, JsonObject } from "../../src/model/json.ts";
 import type { StepResult } from "../../src/model/outcome.ts";
@@ -50,7 +50,7 @@ async function attempting(
     times = 1,
     signal = new AbortController().signal,
     ...more
-  }: Partial<AgentHouse> & {
+  }: Partial<AgentPorts> & {
     agent?: Partial<Agent>;
     step?: Step;
     times?: number;

@@ -5,10 +5,10 @@ import type { Agent, Member, RuleData } from "../../model/plan.ts";
 import type { Judge, Tool } from "../../model/ports.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { inTeam, type TeamState, type TeamTask } from "../../model/team.ts";
+import type { AgentPorts, Brought, Isolated } from "../agent-ports.ts";
 import type { Ending } from "../agent-result.ts";
 import type { Orphan } from "../assignment.ts";
 import type { Children } from "../children.ts";
-import type { AgentHouse, Brought, Isolated } from "../house.ts";
 import { Mail } from "../mail.ts";
 import type { RecordedChild, RecordedEnd } from "../recorded.ts";
 import { memberText, taskText } from "./text.ts";
@@ -17,7 +17,7 @@ export interface SeatSource {
   readonly terms: Member;
   readonly agent: Agent;
   readonly children: Children;
-  readonly isolate: AgentHouse["isolate"];
+  readonly isolate: AgentPorts["isolate"];
   /** The lead's run, its agent's name, and the folder it works in where that is not the workspace. */
   readonly ids: AgentRunIds;
   readonly lead: string;

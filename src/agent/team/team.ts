@@ -15,17 +15,17 @@ import {
   type TeamState,
   type TeamTask,
 } from "../../model/team.ts";
+import type { AgentPorts } from "../agent-ports.ts";
 import type { Children } from "../children.ts";
-import type { AgentHouse } from "../house.ts";
 import type { Recorded, RecordedChild } from "../recorded.ts";
-import { type Claim, type Done, lettersOf, planAnswer, Seat } from "./seat.ts";
 import { deadlockText, misfit, nextWork, noReceiver, noTask, receiversOf } from "./rules.ts";
+import { type Claim, type Done, lettersOf, planAnswer, Seat } from "./seat.ts";
 import { messageText, reportText } from "./text.ts";
 import { mostWakes, Wakes } from "./wakes.ts";
 
 export interface TeamSource {
   readonly plan: TeamPlan;
-  readonly house: Pick<AgentHouse, "agents" | "clock" | "hooks" | "isolate" | "workspace">;
+  readonly ports: Pick<AgentPorts, "agents" | "clock" | "hooks" | "isolate" | "workspace">;
   /** The lead's. */
   readonly ids: AgentRunIds;
   readonly agent: Agent;
@@ -61,7 +61,7 @@ export class Team {
     this.#source = source;
     this.#wakes = new Wakes({
       mail,
-      clock: source.house.clock,
+      clock: source.ports.clock,
       count: () => this.#state?.wakes ?? 0,
       onWake: () => this.#tell({ type: "team.woken", count: this.#open().wakes + 1 }),
     });
@@ -238,22 +238,22 @@ export class Team {
   }
 
   #termsOf({ key, ...terms }: Member): MemberTerms {
-    return { ...terms, agent: this.#source.house.agents[key]?.name ?? terms.name };
+    return { ...terms, agent: this.#source.ports.agents[key]?.name ?? terms.name };
   }
 
   #seat(): void {
     this.#seats.clear();
-    const { plan, house, toolsOf, agent: lead, ...around } = this.#source;
+    const { plan, ports, toolsOf, agent: lead, ...around } = this.#source;
     for (const terms of plan.members) {
       const { name } = terms;
-      const agent = house.agents[terms.key];
+      const agent = ports.agents[terms.key];
       if (agent === undefined) continue;
       const seat: Seat = new Seat({
         ...around,
         lead: lead.name,
         terms,
         agent,
-        isolate: house.isolate,
+        isolate: ports.isolate,
         tools: () => toolsOf(name),
         isApproved: () => this.#state?.members.get(name)?.approved === true,
         onWait: () => {
@@ -266,13 +266,13 @@ export class Team {
 
   /** Hooks may refuse that a task is completed. */
   async #completes(task: TeamTask, member: string, agentRun: string): Promise<string | undefined> {
-    const { house, ids, signal } = this.#source;
+    const { ports, ids, signal } = this.#source;
     const seat = this.#seats.get(member);
     const { agent } = seat ?? this.#source;
     // Where the work is: it may not be where the others see it yet.
-    const workspace = seat?.folder ?? this.#source.workspace ?? house.workspace;
+    const workspace = seat?.folder ?? this.#source.workspace ?? ports.workspace;
     const parent = seat && { parent: this.#source.agent };
-    const hooks = house.hooks?.(agent, { step: ids.step, agent: agentRun, workspace, ...parent });
+    const hooks = ports.hooks?.(agent, { step: ids.step, agent: agentRun, workspace, ...parent });
     const fields = {
       task_id: task.id,
       task_subject: task.subject,

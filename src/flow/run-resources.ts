@@ -24,7 +24,7 @@ export interface Course {
 }
 
 /** What a run holds while it goes on, and gives back at its end. */
-export interface Site {
+export interface RunResources {
   readonly log: LogWriter;
   readonly masking: Masking;
   readonly tempFolder: string;
@@ -43,7 +43,10 @@ export interface Site {
 }
 
 /** Opens the log of a course. An error is a folder that cannot be written: then nothing has run. */
-export function openSite(options: StartOptions, { run, folder, open, before }: Course): Result<Site, string> {
+export function openResources(
+  options: StartOptions,
+  { run, folder, open, before }: Course,
+): Result<RunResources, string> {
   const masking = createMasking(options);
   const temp = openTempFolder();
   if (!temp.ok) return temp;

@@ -1,7 +1,7 @@
 import { mostSpawned } from "../model/spawning.ts";
 
 /** All agent runs of a workflow run that are under way. */
-export class Crowd {
+export class ActiveAgents {
   readonly #running = new Map<string, Handle>();
   #spawned: number;
 

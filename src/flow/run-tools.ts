@@ -10,7 +10,7 @@ import { byteFilter, type Masking } from "./masking.ts";
 import type { StartOptions } from "./run-options.ts";
 import { workflowsOf } from "./workflows-of.ts";
 
-export interface HandsSource {
+export interface RunToolsSource {
   readonly options: StartOptions;
   readonly masking: Masking;
   readonly marks: Marks;
@@ -19,13 +19,13 @@ export interface HandsSource {
 }
 
 /** The tools of one run, by the path of the step that uses them: a workflow's own are known in that workflow alone. */
-export interface Hands {
+export interface RunTools {
   readonly all: (step: string) => readonly Tool[];
   /** Those of these names; the error names one that is not there. Without names: all. */
   readonly named: (names: readonly string[] | undefined, step: string) => Result<readonly Tool[], Failure>;
 }
 
-export function createHands({ options, masking, marks, spillFolder }: HandsSource): Hands {
+export function createRunTools({ options, masking, marks, spillFolder }: RunToolsSource): RunTools {
   const { plan, secrets, env } = options;
   const { mask, hasSecrets, keys: providerKeys } = masking;
   const programs: ToolsOptions = {

@@ -23,7 +23,7 @@ import {
 } from "../worktree/repository.ts";
 import type { Masking } from "./masking.ts";
 
-export interface YardOptions {
+export interface WorktreeStoreOptions {
   /** Absolute. */
   readonly workspace: string;
   readonly env: { readonly [name: string]: string | undefined };
@@ -35,7 +35,7 @@ export interface YardOptions {
 }
 
 /** Where the worktrees of one run are made, and what is left of them is kept. */
-export interface Yard {
+export interface WorktreeStore {
   readonly repository: Repository;
   /** The files of the workspace. */
   readonly files: Files;
@@ -63,7 +63,7 @@ export interface Kept {
 }
 
 /** The error is why there can be no worktrees here. */
-export async function openYard(options: YardOptions): Promise<Result<Yard, string>> {
+export async function openYard(options: WorktreeStoreOptions): Promise<Result<WorktreeStore, string>> {
   const { workspace, env, marks, tempFolder } = options;
   const git = createGit({ cwd: workspace, env, marks });
   const found = await findRepository(git, realpathSync(workspace));

@@ -8,7 +8,7 @@ import type { AgentRun } from "./agent-run.ts";
 import type { Conversations } from "./recorded.ts";
 
 /** What agent steps need from the rest of the house; one for each run. */
-export interface AgentHouse {
+export interface AgentPorts {
   readonly agents: Plan["agents"];
   /**
    * The client of a model as `model:` names it: an id, or a map of `id`, `base-url`, `key`; undefined when neither step,
