@@ -78,6 +78,40 @@ describe("a team that is killed", () => {
   });
 });
 
+describe("a team whose log ends between two lines that belong together", () => {
+  it.each([
+    ["a task is taken up, and its member not yet at work", "in_progress"],
+    ["a task is completed, and its member not yet free", "completed"],
+  ])("goes on: %s", async (_, status) => {
+    const place = new Place(files);
+    expect((await place.flow(["run", "w.yaml"])).code).toBe(0);
+    const [run = ""] = place.runs();
+    const whole = place.log();
+    const events = place.events();
+    for (const [at, event] of events.entries()) {
+      if (event.type !== "team.task.updated" || event.change.status !== status) continue;
+      place.write(
+        `.flow/runs/${run}/log.jsonl`,
+        `${whole
+          .split("\n")
+          .slice(0, at + 1)
+          .join("\n")}\n`,
+      );
+      expect([event.task, (await place.flow(["resume", run])).code]).toEqual([event.task, 0]);
+      const done = place
+        .events()
+        .flatMap((line) =>
+          line.type === "team.task.updated" && line.change.status === "completed" ? [line.task] : [],
+        );
+      expect([event.task, done.toSorted()]).toEqual([event.task, ["1", "2", "3", "4"]]);
+      const told = place.events().filter((line) => line.type === "message" && line.parent === null && line.from);
+      for (const subject of ["one", "two", "three", "four"])
+        expect(JSON.stringify(told).split(`, ${subject}: completed`)).toHaveLength(2);
+    }
+    place.remove();
+  });
+});
+
 describe("a member that was only written to", () => {
   const team = (ben: string): Readonly<Record<string, string>> => ({
     "w.yaml": `model: scripted/s.yaml

@@ -11,6 +11,7 @@ import {
   type TaskChange,
   type TeamEnd,
   type TeamEvent,
+  type TeamMember,
   type TeamMessage,
   type TeamState,
   type TeamTask,
@@ -182,7 +183,7 @@ export class Team {
 
   /** Takes up a team from before a resume where it was. */
   goOn(): void {
-    const { recorded, children } = this.#source;
+    const { recorded } = this.#source;
     if (recorded?.team === undefined || recorded.team.end !== undefined) return;
     this.#state = recorded.team;
     this.#seat();
@@ -198,14 +199,20 @@ export class Team {
       if (child.call.startsWith("task:") && child.end && !ofLead.has(child.id)) this.#hear(child, recorded.team);
     for (const [name, member] of recorded.team.members) {
       const seat = this.#seats.get(name);
-      if (seat === undefined || member.state !== "working") continue;
-      const task = recorded.team.tasks.get(member.task ?? "");
-      const last = task ? children.last(`task:${inTeam(recorded.team, task.id)}`) : children.lastNamed(name);
-      // It had come to its end, or had not begun: then its mail has what it was to do.
-      if (task === undefined && !isCutOff(last)) this.#update(name, { state: "idle" });
-      else this.#work(seat, task, last);
+      if (seat && member.state !== "waiting") this.#takeUp(seat, member, recorded.team);
     }
     this.#schedule();
+  }
+
+  /** What a member was at. Between two lines of the log its task may say one thing and it another: then the task counts. */
+  #takeUp(seat: Seat, { name, state }: TeamMember, team: TeamState): void {
+    const { children } = this.#source;
+    const task = [...team.tasks.values()].find((it) => it.owner === name && it.status === "in_progress");
+    const last = task ? children.last(`task:${inTeam(team, task.id)}`) : children.lastNamed(name);
+    if (task || (state === "working" && isCutOff(last))) return this.#work(seat, task, last);
+    if (state !== "working") return;
+    this.#update(name, { state: "idle", task: null, worktree: null });
+    if (seat.leaves) this.#remove(name);
   }
 
   /** The lead has ended: nobody works for it any more. */
