@@ -5,7 +5,7 @@ import type { Ending } from "./agent-result.ts";
 import type { State, Whole } from "./agent-run.ts";
 import { trimmed, withoutOrphans } from "./context.ts";
 import { allowedRepairs, finishName } from "./output.ts";
-import { type Recorded, recordedResult } from "./recorded.ts";
+import { type Recorded, type RecordedCall, recordedResult } from "./recorded.ts";
 import type { CallBlock } from "./turn.ts";
 
 /** What of a turn that was cut off is left to do. */
@@ -50,12 +50,13 @@ function isFinish(block: Block): block is CallBlock {
 
 /**
  * Results that the log has. An answer is always given anew: to read it changes nothing; and so is a call that goes on
- * where it was.
+ * where it was, or has done nothing yet.
  */
 function knownResults({ calls }: Recorded, tools: readonly Tool[]): ReadonlyMap<string, Block> {
-  const goesOn = (name: string): boolean => tools.some((tool) => tool.name === name && tool.goesOn);
-  const others = [...calls].filter(
-    ([, { name, text }]) => name !== finishName && (text !== undefined || !goesOn(name)),
-  );
+  const isMade = ({ name, text, wasTold }: RecordedCall): boolean => {
+    const tool = tools.find((it) => it.name === name);
+    return text !== undefined || !(tool?.goesOn === true || (tool?.told === true && wasTold !== true));
+  };
+  const others = [...calls].filter(([, call]) => call.name !== finishName && isMade(call));
   return new Map(others.map(([id, call]) => [id, recordedResult(id, call)]));
 }

@@ -64,6 +64,8 @@ export interface RecordedCall {
   readonly began?: number | undefined;
   readonly text?: string;
   readonly error?: boolean;
+  /** Of one that begins a team or adds a task: it has. */
+  readonly wasTold?: true;
 }
 
 /** Ends after which the conversation can be gone on with: the model was not at fault, or what came after it is missing. */
@@ -135,6 +137,9 @@ export class Conversations {
       case "team.woken":
       case "team.finished": {
         const lead = this.#byAgent.get(line.agent);
+        if (line.type === "team.started" || line.type === "team.task.added")
+          for (const [id, call] of lead?.calls ?? [])
+            if (call.text === undefined) lead?.calls.set(id, { ...call, wasTold: true });
         if (lead && !endsWithLead(line)) lead.team = foldTeam(lead.team, line);
         break;
       }

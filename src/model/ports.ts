@@ -279,6 +279,8 @@ export interface Tool extends ToolSpec {
   readonly concurrent?: true;
   /** A call that was cut off is made again on resume, and goes on where it was. */
   readonly goesOn?: true;
+  /** All it does is told by events: a call that was cut off before one of them has done nothing, and is made again on resume. */
+  readonly told?: true;
   /** Its calls change nothing but the agent's rights: a resume makes those of before once more. */
   readonly narrows?: true;
   /**

@@ -112,6 +112,36 @@ describe("a team whose log ends between two lines that belong together", () => {
   });
 });
 
+describe("a call of the lead that was cut off", () => {
+  it.each(["tool.started", "team.started", "team.member.added", "team.task.added"])(
+    "before or behind %s is made once",
+    async (type) => {
+      const place = new Place(files);
+      expect((await place.flow(["run", "w.yaml"])).code).toBe(0);
+      const [run = ""] = place.runs();
+      const whole = place.log();
+      for (const [at, event] of place.events().entries()) {
+        if (event.type !== type || !("agent" in event) || event.agent !== "a@1") continue;
+        place.write(
+          `.flow/runs/${run}/log.jsonl`,
+          `${whole
+            .split("\n")
+            .slice(0, at + 1)
+            .join("\n")}\n`,
+        );
+        expect([at, (await place.flow(["resume", run])).code]).toEqual([at, 0]);
+        const added = place.events().flatMap((line) => (line.type === "team.task.added" ? [line.task.subject] : []));
+        expect([at, added]).toEqual([at, ["one", "two", "three", "four"]]);
+        const done = place
+          .events()
+          .filter((line) => line.type === "team.task.updated" && line.change.status === "completed");
+        expect([at, done.length]).toEqual([at, 4]);
+      }
+      place.remove();
+    },
+  );
+});
+
 describe("a member that was only written to", () => {
   const team = (ben: string): Readonly<Record<string, string>> => ({
     "w.yaml": `model: scripted/s.yaml

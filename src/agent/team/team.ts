@@ -186,6 +186,9 @@ export class Team {
     const { recorded } = this.#source;
     if (recorded?.team === undefined || recorded.team.end !== undefined) return;
     this.#state = recorded.team;
+    for (const member of this.#source.plan.members)
+      if (!recorded.team.members.has(member.name))
+        this.#tell({ type: "team.member.added", member: this.#termsOf(member) });
     this.#seat();
     const ofLead = new Set(recorded.read);
     for (const message of recorded.team.messages) {

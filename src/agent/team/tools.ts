@@ -26,17 +26,19 @@ interface Definition {
   readonly properties: JsonObject;
   readonly required?: readonly string[];
   readonly readOnly?: boolean;
+  readonly told?: true;
   readonly answer: (args: Arguments) => Answer;
 }
 
 /** The team's own business: no rule speaks of it. */
-function tool({ name, description, properties, required = [], readOnly = false, answer }: Definition): Tool {
+function tool({ name, description, properties, required = [], readOnly = false, told, answer }: Definition): Tool {
   return {
     name,
     description,
     parameters: { type: "object", required: [...required], additionalProperties: false, properties },
     readOnly,
     unjudged: true,
+    ...(told && { told }),
     run: async (args): Promise<Result<ToolOutput, string>> => {
       const said = await answer(new Arguments(args));
       return said.ok ? ok({ blocks: [{ type: "text", text: said.value }] }) : said;
@@ -79,6 +81,7 @@ const subject = { type: "string", minLength: 1, maxLength: 200, description: "Wh
 function createTool(team: Team): Tool {
   return tool({
     name: "TeamCreate",
+    told: true,
     description: "Begins the work of your team. Its members wait for tasks.",
     required: ["name"],
     properties: {
@@ -106,6 +109,7 @@ function deleteTool(team: Team): Tool {
 function addTool(team: Team): Tool {
   return tool({
     name: "TaskCreate",
+    told: true,
     description:
       "Adds a task to the team's list. A free member takes it up by itself as soon as what it depends on is completed; its report comes to you as a message. Answer when nothing is left to do but to wait.",
     required: ["subject", "description"],
