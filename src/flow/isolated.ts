@@ -100,7 +100,7 @@ function brought(closed: Closed, shown: Shown): Brought {
   if (status === "kept")
     return patch === undefined ? {} : { note: `Its changes were not taken over; they are kept in ${shown(patch)}` };
   return {
-    problem: conflictOf(closed, shown, "with the status `pending` (TaskUpdate) its task is done again").message,
+    problem: conflictOf(closed, shown, "With the status `pending` (TaskUpdate) its task is done again").message,
   };
 }
 
@@ -138,7 +138,7 @@ function conflictOf(
   const more = conflicts.length > 3 ? ` and ${conflicts.length - 3} more` : "";
   const where = conflicts.length === 0 ? "" : `${conflicts.slice(0, 3).join(", ")}${more}: `;
   const kept = `nothing of it was applied, and it is kept in ${shown(patch)}`;
-  return { kind: "conflict", message: `${where}${why}; ${kept}; ${again} on what is there now` };
+  return { kind: "conflict", message: `${where}${why}; ${kept}. ${again} on what is there now` };
 }
 
 /** The places of a path's steps in their scopes, each with its item and iteration. */
