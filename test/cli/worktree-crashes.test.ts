@@ -156,7 +156,7 @@ describe.concurrent("a worktree that was open when flow died", () => {
         ...waits,
         "w.yaml": waits["w.yaml"]
           .replace("run: '", "run: 'trap : TERM; ")
-          .replace("sleep 60", "while :; do sleep 1; done"),
+          .replace("sleep 60", "while :; do sleep 1 || :; done"),
       },
       async (place) => {
         const running = place.start(["run", "w.yaml", "--input", `top=${place.folder}`]);
