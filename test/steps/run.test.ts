@@ -100,19 +100,20 @@ describe("a run step", () => {
     });
   });
 
+  // Long enough that no random name of a folder holds one.
   it("gives provider keys, CI tokens and declared secrets to nobody who does not name them", async () => {
     const inheritedEnvironment = {
       PATH: process.env["PATH"],
-      OPENAI_API_KEY: "k1",
-      GITHUB_TOKEN: "k2",
-      MINE: "k3",
-      S: "k4",
+      OPENAI_API_KEY: "canary-1",
+      GITHUB_TOKEN: "canary-2",
+      MINE: "canary-3",
+      S: "canary-4",
     };
     const options = { inheritedEnvironment, providerKeys: ["MINE"], secretNames: ["S"] };
     const seen = await bench.run({ run: "cat /proc/self/environ | tr '\\0' '\\n'" }, options);
-    expect(outputs(seen)["stdout"]).not.toMatch(/k[1-4]/);
-    const given = await bench.run({ run: 'echo "$S"', inputs: { env: { S: "k4" } } }, options);
-    expect(outputs(given)["stdout"]).toBe("k4");
+    expect(outputs(seen)["stdout"]).not.toMatch(/canary/);
+    const given = await bench.run({ run: 'echo "$S"', inputs: { env: { S: "canary-4" } } }, options);
+    expect(outputs(given)["stdout"]).toBe("canary-4");
   });
 });
 
