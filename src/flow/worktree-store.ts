@@ -63,7 +63,7 @@ export interface Kept {
 }
 
 /** The error is why there can be no worktrees here. */
-export async function openYard(options: WorktreeStoreOptions): Promise<Result<WorktreeStore, string>> {
+export async function openWorktreeStore(options: WorktreeStoreOptions): Promise<Result<WorktreeStore, string>> {
   const { workspace, env, marks, tempFolder } = options;
   const git = createGit({ cwd: workspace, env, marks });
   const found = await findRepository(git, realpathSync(workspace));

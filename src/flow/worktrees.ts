@@ -20,7 +20,7 @@ import { systemClock } from "./clock.ts";
 import { type Closed, type Finished, lost, outcomeOf, shownFiles } from "./worktree-closed.ts";
 import { type Asked, makeWorktree, noWorktree, type Target, type WorktreesOptions } from "./worktree-make.ts";
 import { recoverWorktrees } from "./worktree-recovery.ts";
-import { type Kept, openYard, type WorktreeStore } from "./worktree-store.ts";
+import { type Kept, openWorktreeStore, type WorktreeStore } from "./worktree-store.ts";
 
 /** A worktree in use. Whoever opened it closes it, once, however it went. */
 export interface OpenWorktree {
@@ -146,7 +146,7 @@ class RunWorktrees implements Worktrees {
   }
 
   #open(): Promise<Result<WorktreeStore, string>> {
-    return (this.#store ??= openYard(this.#options));
+    return (this.#store ??= openWorktreeStore(this.#options));
   }
 
   #targetOf({ files }: WorktreeStore, into: string | undefined): Target {

@@ -41,7 +41,11 @@ export function takeOrders(folder: string, obey: (order: Order) => void): () => 
   return () => {
     clearInterval(timer);
     watcher?.close();
-    rmSync(inbox, { recursive: true, force: true });
+    try {
+      rmSync(inbox, { recursive: true, force: true });
+    } catch {
+      // A disk that cannot be written any more, or an order that is just coming: it is nobody's, and the run has ended.
+    }
   };
 }
 
