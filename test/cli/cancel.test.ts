@@ -1,17 +1,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Place, type Running } from "./flow.ts";
+import { during, Place, type Running } from "./flow.ts";
 import { ends, replies, task } from "./lineage.ts";
 
-async function within<T>(files: Readonly<Record<string, string>>, work: (place: Place) => Promise<T>): Promise<T> {
-  const place = new Place(files);
-  try {
-    return await work(place);
-  } finally {
-    place.remove();
-  }
-}
+const within = <T>(files: Readonly<Record<string, string>>, work: (place: Place) => Promise<T>): Promise<T> =>
+  during(new Place(files), work);
 
 const waits = {
   "w.yaml": `

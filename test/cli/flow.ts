@@ -131,12 +131,27 @@ export class Place {
     return checkedEvents(this.log(folder));
   }
 
+  /** What a kill leaves: only these first lines of a log, that of the last run when absent. */
+  endLog(lines: number, log: string = this.log()): void {
+    const kept = log.split("\n").slice(0, lines).join("\n");
+    this.write(join(".flow/runs", this.runs().at(-1) ?? "no run", "log.jsonl"), `${kept}\n`);
+  }
+
   git(...args: readonly string[]): string {
     return git(this.folder, ...args);
   }
 
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** A place that is there as long as the work takes. */
+export async function during<P extends Place, T>(place: P, work: (place: P) => Promise<T>): Promise<T> {
+  try {
+    return await work(place);
+  } finally {
+    place.remove();
   }
 }
 

@@ -51,6 +51,13 @@ function replies(log: readonly LogLine[]): ReadonlyMap<string, number> {
   return counts;
 }
 
+/** Tasks, each as often as it was completed. */
+function completed(log: readonly LogLine[]): string[] {
+  return log.flatMap((line) =>
+    line.type === "team.task.updated" && line.change.status === "completed" ? [line.task] : [],
+  );
+}
+
 describe("a team that is killed", () => {
   it.each([150, 260, 330, 420, 520, 640])("goes on where it was when flow died after %i ms", async (ms) => {
     const place = new Place(files);
@@ -63,10 +70,7 @@ describe("a team that is killed", () => {
     expect(stderr + stdout).not.toContain("internal");
     expect(code).toBe(0);
     const log = place.events();
-    const done = log.flatMap((line) =>
-      line.type === "team.task.updated" && line.change.status === "completed" ? [line.task] : [],
-    );
-    expect(done.toSorted()).toEqual(["1", "2", "3", "4"]);
+    expect(completed(log).toSorted()).toEqual(["1", "2", "3", "4"]);
     const told = JSON.stringify(
       log.filter((line) => line.type === "message" && line.from !== undefined && line.parent === null),
     );
@@ -90,20 +94,9 @@ describe("a team whose log ends between two lines that belong together", () => {
     const events = place.events();
     for (const [at, event] of events.entries()) {
       if (event.type !== "team.task.updated" || event.change.status !== status) continue;
-      place.write(
-        `.flow/runs/${run}/log.jsonl`,
-        `${whole
-          .split("\n")
-          .slice(0, at + 1)
-          .join("\n")}\n`,
-      );
+      place.endLog(at + 1, whole);
       expect([event.task, (await place.flow(["resume", run])).code]).toEqual([event.task, 0]);
-      const done = place
-        .events()
-        .flatMap((line) =>
-          line.type === "team.task.updated" && line.change.status === "completed" ? [line.task] : [],
-        );
-      expect([event.task, done.toSorted()]).toEqual([event.task, ["1", "2", "3", "4"]]);
+      expect([event.task, completed(place.events()).toSorted()]).toEqual([event.task, ["1", "2", "3", "4"]]);
       const told = place.events().filter((line) => line.type === "message" && line.parent === null && line.from);
       for (const subject of ["one", "two", "three", "four"])
         expect(JSON.stringify(told).split(`, ${subject}: completed`)).toHaveLength(2);
@@ -122,20 +115,11 @@ describe("a call of the lead that was cut off", () => {
       const whole = place.log();
       for (const [at, event] of place.events().entries()) {
         if (event.type !== type || !("agent" in event) || event.agent !== "a@1") continue;
-        place.write(
-          `.flow/runs/${run}/log.jsonl`,
-          `${whole
-            .split("\n")
-            .slice(0, at + 1)
-            .join("\n")}\n`,
-        );
+        place.endLog(at + 1, whole);
         expect([at, (await place.flow(["resume", run])).code]).toEqual([at, 0]);
         const added = place.events().flatMap((line) => (line.type === "team.task.added" ? [line.task.subject] : []));
         expect([at, added]).toEqual([at, ["one", "two", "three", "four"]]);
-        const done = place
-          .events()
-          .filter((line) => line.type === "team.task.updated" && line.change.status === "completed");
-        expect([at, done.length]).toEqual([at, 4]);
+        expect([at, completed(place.events()).length]).toEqual([at, 4]);
       }
       place.remove();
     },

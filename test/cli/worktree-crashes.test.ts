@@ -2,16 +2,11 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { LogLine } from "../../src/model/event.ts";
+import { during } from "./flow.ts";
 import { Repository, untouched } from "./repository.ts";
 
-async function within<T>(files: Readonly<Record<string, string>>, work: (place: Repository) => Promise<T>): Promise<T> {
-  const place = new Repository(files);
-  try {
-    return await work(place);
-  } finally {
-    place.remove();
-  }
-}
+const within = <T>(files: Readonly<Record<string, string>>, work: (place: Repository) => Promise<T>): Promise<T> =>
+  during(new Repository(files), work);
 
 /** Adds a line: whoever does it twice is found out. Outside of the repository it counts how often it ran. */
 const adds = {

@@ -2,17 +2,11 @@ import { existsSync, lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync } f
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { LogLine } from "../../src/model/event.ts";
-import { git } from "./flow.ts";
+import { during, git } from "./flow.ts";
 import { Repository, untouched } from "./repository.ts";
 
-async function within<T>(files: Readonly<Record<string, string>>, work: (place: Repository) => Promise<T>): Promise<T> {
-  const place = new Repository(files);
-  try {
-    return await work(place);
-  } finally {
-    place.remove();
-  }
-}
+const within = <T>(files: Readonly<Record<string, string>>, work: (place: Repository) => Promise<T>): Promise<T> =>
+  during(new Repository(files), work);
 
 function failure(events: readonly LogLine[], step: string): string {
   const end = events.find((it) => it.type === "step.finished" && it.step === step);

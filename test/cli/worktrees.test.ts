@@ -2,20 +2,14 @@ import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, wri
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { LogLine } from "../../src/model/event.ts";
-import { git, Place } from "./flow.ts";
+import { during, git, Place } from "./flow.ts";
 import { Repository, untouched } from "./repository.ts";
 
 const lines = (text: string): string => `${text.split(" ").join("\n")}\n`;
 const ten = lines("1 2 3 4 5 6 7 8 9 10");
 
-async function within<T>(files: Readonly<Record<string, string>>, work: (place: Repository) => Promise<T>): Promise<T> {
-  const place = new Repository(files);
-  try {
-    return await work(place);
-  } finally {
-    place.remove();
-  }
-}
+const within = <T>(files: Readonly<Record<string, string>>, work: (place: Repository) => Promise<T>): Promise<T> =>
+  during(new Repository(files), work);
 
 function closed(events: readonly LogLine[]): readonly string[] {
   return events.flatMap((it) => (it.type === "worktree.closed" ? [`${it.step} ${it.status}`] : []));
