@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { copyFile } from "node:fs/promises";
+import { copyFile, stat, utimes } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Git, GitCall } from "../process/git.ts";
@@ -74,11 +74,21 @@ export interface Files {
 export async function treeOf(files: Files): Promise<Result<string, string>> {
   const { repository, folder, index, without } = files;
   const known = files.admin === undefined ? repository.index : join(files.admin, "index");
-  if (!existsSync(index) && existsSync(known)) await copyFile(known, index);
+  if (!existsSync(index) && existsSync(known)) await copyIndex(known, index);
   const left = without.map((path) => `:(exclude,literal)${relative(folder, path)}`);
   const added = await call(repository.git, ["add", "--all", "--", ".", ...left], place(files));
   if (!added.ok) return err(`git cannot read the files in ${folder}: ${added.error}`);
   return call(repository.git, ["write-tree"], place(files));
+}
+
+/**
+ * With its time: git takes a file for unchanged that is as old as the index, or older, and has its size. A younger copy
+ * would hide what was written in the very moment in which the index was.
+ */
+async function copyIndex(from: string, to: string): Promise<void> {
+  const { atimeMs, mtimeMs } = await stat(from);
+  await copyFile(from, to);
+  await utimes(to, atimeMs / 1000, Math.floor(mtimeMs) / 1000);
 }
 
 /** A commit of a tree that no branch names, on top of another. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -60,6 +60,22 @@ function change(folder: string, from: string, to: string): void {
 }
 
 const wanted = { apply: true } as const;
+
+describe("what is written in a worktree", () => {
+  test("in the moment in which it was made, and as long as what was there, is not lost", async () => {
+    git(top, "config", "core.trustctime", "false");
+    const { folder, close } = await open([0]);
+    const file = join(folder, "a.txt");
+    const moment = Math.floor(Date.now() / 1000) - 10;
+    utimesSync(file, moment, moment);
+    git(folder, "update-index", "--refresh");
+    utimesSync(git(folder, "rev-parse", "--path-format=absolute", "--git-path", "index").trim(), moment, moment);
+    change(folder, "3", "x");
+    utimesSync(file, moment, moment);
+    expect((await close(wanted)).status).toBe("applied");
+    expect(readFileSync(join(top, "a.txt"), "utf8")).toBe("1\n2\nx\n4\n5\n6\n");
+  });
+});
 
 describe("worktrees for members of a team", () => {
   test("are open side by side, and come in by their order", async () => {
