@@ -17,5 +17,7 @@ export default defineConfig({
     globalSetup: ["test/cli/built.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // A failure that is seen once in a while must say all it knows.
+    chaiConfig: { truncateThreshold: 0 },
   },
 });
