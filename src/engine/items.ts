@@ -87,13 +87,13 @@ class RunningItems implements Owner {
   decide(index: number): void {
     const { engine, step, path } = this.#options.run;
     if (this.#stop.signal.aborted) this.#leaveOut(index);
-    else if (step.scope !== undefined) this.#begin(index);
+    else if (step.scope !== undefined) this.#begin(index, false);
     else if (engine.lane.line(this, index)) engine.emit({ type: "step.ready", step: itemPath(path, index) });
   }
 
   start(index: number): void {
     if (!this.#stop.signal.aborted) {
-      this.#begin(index);
+      this.#begin(index, true);
       return;
     }
     this.#options.run.engine.lane.release();
@@ -133,25 +133,30 @@ class RunningItems implements Owner {
     );
   }
 
-  #begin(index: number): void {
+  #begin(index: number, hasSlot: boolean): void {
     const { run, items, runOne, foreach } = this.#options;
     const { lane, loop } = run.engine;
     const item = items[index] ?? null;
     const own = { item, index, ...(foreach.matrix && { matrix: item }) };
     const sight = seeMore(run.sight, own);
     const ended = (result: BodyResult): void => {
-      if (run.step.scope === undefined) lane.release();
+      if (hasSlot) lane.release();
       this.#settle(index, result);
     };
     const place = this.#around(index);
-    const around = run.step.scope === undefined ? givingBack(run.engine, place) : place;
+    const around = hasSlot ? givingBack(run.engine, place) : place;
     const result = runOne({ ...run, path: itemPath(run.path, index), sight, signal: this.#stop.signal, around });
     if (result instanceof Promise) loop.after(result, ended);
     else ended(result);
   }
 
+  /** What a resume finds done is entered all the same, so that it can be taken back. */
   #leaveOut(index: number): void {
     const { engine, path } = this.#options.run;
+    if (engine.past?.holds(itemPath(path, index))) {
+      this.#begin(index, false);
+      return;
+    }
     engine.emit({ type: "step.skipped", step: itemPath(path, index), reason: { kind: "cancelled" } });
     this.#settle(index, { outcome: "cancelled" });
   }

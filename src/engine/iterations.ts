@@ -11,9 +11,10 @@ export async function runIterations(run: StepRun, repeat: Repeat, runOne: RunOne
   let last: Succeeded | undefined;
   let iteration = 1;
   for (; iteration <= repeat.max; iteration++) {
-    if (run.signal.aborted) return { outcome: "cancelled", done };
+    const path = iterationPath(run.path, iteration);
+    if (run.signal.aborted && !run.engine.past?.holds(path)) return { outcome: "cancelled", done };
     const sight = seeMore(run.sight, { iteration, previous: last?.outputs ?? null });
-    const result = await runOne({ ...run, path: iterationPath(run.path, iteration), sight });
+    const result = await runOne({ ...run, path, sight });
     for (const execution of result.done ?? []) done.push(execution);
     // Nothing ran, so the next one would find everything as it was.
     if (result.outcome === "empty") break;

@@ -54,6 +54,8 @@ export type CachedRecall =
 /** The past of a run as its executions ask for it. */
 export interface Past {
   recallCached(asked: Omit<Asked, "fingerprint"> & { readonly key: string }): CachedRecall;
+  /** Whether something at that path or in it is done and was not taken back. */
+  holds(path: string): boolean;
   /** Says that what the execution gives now is not what it gave before. */
   ran(path: string): void;
   /** What is known of an execution; each is told once, so that a later try in the same run starts afresh. */
@@ -156,7 +158,9 @@ export class History {
     };
     const isAsked = (path: string, since: number): boolean =>
       froms.some(({ seq, matches }) => seq > since && matches(path));
+    let held: ReadonlySet<string> | undefined;
     return {
+      holds: (path) => (held ??= this.#held()).has(path),
       ran,
       recallCached: ({ path, step, key }) => {
         const execution = this.#executions.get(path);
@@ -194,6 +198,11 @@ export class History {
       },
       replaced: (path, outputs) => (ranAgain.has(path) ? outputs : this.#replaced(path, outputs)),
     };
+  }
+
+  #held(): ReadonlySet<string> {
+    const done = [...this.#executions].filter(([path, { seq, end }]) => isDone(end) && !this.#isUndone(path, seq));
+    return new Set(done.flatMap(([path]) => placesAround(path)));
   }
 
   #end(path: string, seq: number, end: PastEnd): void {
@@ -272,6 +281,10 @@ function endOf(line: Extract<LogLine, { type: "step.attempt.finished" }>): PastE
   const kept = outputs === undefined ? {} : { outputs };
   if (outcome === "failure") return { kind: "failure", ...kept, ...(error && { error }), forgiven: false };
   return { kind: "success", ...kept, ...(result !== undefined && { result }) };
+}
+
+function isDone(end: PastEnd): boolean {
+  return end.kind === "success" || (end.kind === "failure" && end.forgiven);
 }
 
 interface Now {

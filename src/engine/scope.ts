@@ -100,24 +100,28 @@ class RunningScope implements Owner {
     const { engine } = this.#options;
     const run = this.#stepRun(index);
     if (!this.#mayRun(index, run)) return;
-    if (!needsSlot(run.step)) this.#begin(index, run);
+    if (!needsSlot(run.step)) this.#begin(index, run, false);
     else if (engine.lane.line(this, index)) engine.emit({ type: "step.ready", step: run.path });
   }
 
   start(index: number): void {
     const run = this.#stepRun(index);
     // A cancel may have come while it stood in line.
-    if (!this.#cancelled || this.#mayRun(index, run)) this.#begin(index, run);
+    if (!this.#cancelled || this.#mayRun(index, run)) this.#begin(index, run, true);
     else this.#options.engine.lane.release();
   }
 
-  /** Settles the step if it may not. */
+  /** Settles the step if it may not. A cancel starts nothing, and takes back what a resume finds done: that is entered. */
   #mayRun(index: number, run: StepRun): boolean {
     const verdict = this.#verdict(index, run);
     switch (verdict.kind) {
       case "run":
         return true;
       case "skip":
+        if (verdict.reason.kind === "cancelled" && run.engine.past?.holds(run.path)) {
+          this.#begin(index, { ...run, signal: this.#options.signal }, false);
+          return false;
+        }
         run.engine.emit({ type: "step.skipped", step: run.path, reason: verdict.reason });
         this.#settle(index, run, { settled: skipped(verdict.reason) });
         return false;
@@ -137,14 +141,14 @@ class RunningScope implements Owner {
     return decide(asked, index, step);
   }
 
-  #begin(index: number, run: StepRun): void {
+  #begin(index: number, run: StepRun, hasSlot: boolean): void {
     const { lane, loop, past } = run.engine;
     past?.follow(run.path, this.#needed(index));
     const ended = (end: StepEnd): void => {
-      if (needsSlot(run.step)) lane.release();
+      if (hasSlot) lane.release();
       this.#settle(index, run, end);
     };
-    const around = needsSlot(run.step) ? givingBack(run.engine, run.around) : run.around;
+    const around = hasSlot ? givingBack(run.engine, run.around) : run.around;
     const end = runStep({ ...run, around });
     if (end instanceof Promise) loop.after(end, ended);
     else ended(end);

@@ -113,6 +113,8 @@ function recallOrTry(run: StepRun, first: Try): BodyResult | Promise<BodyResult>
   const item = (sight.visible.contexts["item"] ?? null) as Json;
   const fingerprint = engine.fingerprint(step, first.inputs, item);
   const recalled = engine.past?.recall({ path, step, fingerprint }) ?? { kind: "new" };
+  // Entered after a cancel for what it has done, and nothing is.
+  if (run.signal.aborted && recalled.kind !== "reuse") return { outcome: "cancelled" };
   switch (recalled.kind) {
     case "new":
       return tryIt(run, { ...first, fingerprint });

@@ -4,7 +4,7 @@ import type { RunOutcome } from "../model/outcome.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { giveOrder, type Order } from "../runlog/orders.ts";
 import { isGoingOn, locateRun, noSuchAgent, readRun, type RunsPlace } from "./read-run.ts";
-import { type PlainRefusal, unavailable, usage } from "./requests.ts";
+import { type Refusal, unavailable, usage } from "./requests.ts";
 
 export interface CancelRequest extends RunsPlace {
   /** `latest`, the id of a run, its beginning, or its folder. */
@@ -24,16 +24,19 @@ export interface Cancelled {
 }
 
 /**
- * Cancels a run that goes on in another process, or one of its agent runs, and waits for its end. It is refused where
- * there is nothing to cancel, and where the process does not hear.
+ * Cancels a run that goes on in another process, or one of its agent runs, and waits for its end. One that waits for an
+ * answer or was interrupted goes on here, for as long as its `undo` and `always()` steps take. It is refused where there
+ * is nothing to cancel, and where the process does not hear.
  */
-export async function cancelRun(request: CancelRequest): Promise<Result<Cancelled, PlainRefusal>> {
+export async function cancelRun(request: CancelRequest): Promise<Result<Cancelled, Refusal>> {
   const located = locateRun(request.run, request);
   if (!located.ok) return err(usage(located.error));
   const folder = located.value;
   const run = basename(folder);
   const { agent } = request;
-  const nothing = nothingToCancel(run, agent, await standing(folder));
+  const now = await standing(folder);
+  if (agent === undefined && rests(now)) return cancelResting(folder, request);
+  const nothing = nothingToCancel(run, agent, now);
   if (nothing !== undefined) return err(usage(nothing));
   if (!(await isTaken(folder, orderOf(request)))) {
     const why = isGoingOn(folder) ? "does not hear: its process is stopped, or an older flow; `kill` it" : "has died";
@@ -69,13 +72,29 @@ async function standing(folder: string, goOn?: (it: Standing) => boolean): Promi
   return it;
 }
 
+/** No process runs it, and it has not come to its end. */
+function rests({ isAlive, end }: Standing): boolean {
+  return end === undefined ? !isAlive : end === "waiting";
+}
+
+/** Nobody runs it, so that it is resumed and cancelled in one: then it starts nothing. */
+async function cancelResting(folder: string, request: CancelRequest): Promise<Result<Cancelled, Refusal>> {
+  const { now = false } = request;
+  const asked = AbortSignal.abort("SIGINT");
+  const { goOnWith } = await import("./go-on.ts");
+  const result = await goOnWith({ run: folder, signal: asked, ...(now && { kill: asked }) });
+  if ("finished" in result) return ok({ run: result.finished.run, outcome: result.finished.outcome });
+  return result.started ? ok({ run: result.end.run, outcome: result.end.outcome }) : err(result.refusal);
+}
+
 function nothingToCancel(
   run: string,
   agent: string | undefined,
   { isAlive, end, agents }: Standing,
 ): string | undefined {
+  if (end === "waiting") return `the run ${run} waits for an answer: it can be cancelled as a whole`;
   if (end !== undefined) return `the run ${run} has ended: ${end}`;
-  if (!isAlive) return `the run ${run} does not go on: it was interrupted`;
+  if (!isAlive) return `the run ${run} was interrupted: it can be cancelled as a whole`;
   if (agent === undefined) return undefined;
   if (!agents.has(agent)) return noSuchAgent(agent, [...agents.keys()]);
   const outcome = agents.get(agent);

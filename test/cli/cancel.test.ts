@@ -74,17 +74,57 @@ describe.concurrent("flow cancel", () => {
       expect(code).toBe(2);
     }));
 
-  test("says that a run was interrupted; what was asked of it is forgotten by its resume", () =>
+  test.each([
+    ["takes back what an interrupted run did, and tells its end", [], "made\nlast\nundone\n"],
+    ["ends an interrupted run as it is with --now", ["--now"], "made\n"],
+  ])("%s", (_, words, told) =>
     within(waits, async (place) => {
       const running = await waiting(place);
       running.kill("SIGKILL");
       await running.ended;
       const [run = ""] = place.runs();
-      const cancelled = await place.flow(["cancel", "latest"]);
-      expect([cancelled.code, cancelled.stderr]).toEqual([
+      const alone = await place.flow(["cancel", "latest", "--agent", "a@1"]);
+      expect([alone.code, alone.stderr]).toEqual([
         2,
-        `flow: the run ${run} does not go on: it was interrupted\n`,
+        `flow: the run ${run} was interrupted: it can be cancelled as a whole\n`,
       ]);
+      const cancelled = await place.flow(["cancel", "latest", ...words]);
+      expect(cancelled).toMatchObject({ code: 0, stdout: `cancelled ${run}\n`, stderr: "" });
+      expect(place.read("told")).toBe(told);
+      expect(place.events().at(-1)).toMatchObject({ type: "run.finished", outcome: "cancelled", exitCode: 130 });
+      expect((await place.flow(["cancel", "latest"])).stderr).toBe(`flow: the run ${run} has ended: cancelled\n`);
+    }),
+  );
+
+  test("takes back what a run did that waits for an answer", () =>
+    within(waits, async (place) => {
+      place.write("w.yaml", waits["w.yaml"].replace(/run: 'until[^']*'/, "approve: Go on?"));
+      expect((await place.flow(["run", "w.yaml"])).code).toBe(5);
+      const [run = ""] = place.runs();
+      const alone = await place.flow(["cancel", "latest", "--agent", "a@1"]);
+      expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining("waits for an answer")]);
+      expect((await place.flow(["cancel", "latest"])).stdout).toBe(`cancelled ${run}\n`);
+      expect(place.read("told")).toBe("made\nlast\nundone\n");
+      expect((await place.flow(["runs"])).stdout).toMatch(/cancelled/);
+    }));
+
+  test("shows what is wrong with the file of a run that waits, and leaves the run as it is", () =>
+    within(waits, async (place) => {
+      place.write("w.yaml", waits["w.yaml"].replace(/run: 'until[^']*'/, "approve: Go on?"));
+      await place.flow(["run", "w.yaml"]);
+      place.write("w.yaml", "steps: { a: { rum: x } }");
+      const cancelled = await place.flow(["cancel", "latest"]);
+      expect([cancelled.code, cancelled.stdout]).toEqual([2, ""]);
+      expect(cancelled.stderr).toContain("w.yaml:1:15 error");
+      expect(place.events().at(-1)).toMatchObject({ type: "run.finished", outcome: "waiting" });
+    }));
+
+  test("that a run never heard is forgotten by its resume", () =>
+    within(waits, async (place) => {
+      const running = await waiting(place);
+      running.kill("SIGKILL");
+      await running.ended;
+      const [run = ""] = place.runs();
       place.write(`.flow/runs/${run}/orders/old.json`, '{"cancel":"run"}');
       place.write("go", "");
       expect((await place.flow(["resume", "latest"])).code).toBe(0);

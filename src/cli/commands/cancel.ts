@@ -10,14 +10,15 @@ interface CancelFlags extends RunFlags {
 
 export function defineCancel(program: Command): void {
   readsRun(program.command("cancel"))
-    .description("cancel a run that goes on in another process, or one of its agents")
+    .description("cancel a run that goes on in another process, waits or was interrupted; or one of its agents")
     .option("--agent <id>", "only this agent run, such as `build@1.2`, with all that it spawned")
     .option("--alone", "with --agent: what it spawned goes on", false)
     .option("--now", "end everything at once: no `undo`, no `always()` step", false)
     .action(cancel);
 }
 
-async function cancel(run: string, { agent, alone, now, runsDir }: CancelFlags): Promise<void> {
+async function cancel(run: string, flags: CancelFlags, command: Command): Promise<void> {
+  const { agent, alone, now, runsDir } = flags;
   if (alone && agent === undefined) return refuse("--alone goes with --agent");
   if (now && agent !== undefined) return refuse("--now is for a whole run, not for --agent");
   const [{ cancelRun }, { visible }] = await Promise.all([
@@ -32,9 +33,11 @@ async function cancel(run: string, { agent, alone, now, runsDir }: CancelFlags):
     ...(runsDir !== undefined && { runsDir }),
   });
   if (!result.ok) {
-    say(`flow: ${visible(result.error.message)}\n`);
-    process.exitCode = result.error.exitCode;
-    return;
+    const { error } = result;
+    process.exitCode = error.exitCode;
+    if (error.kind !== "invalid") return say(`flow: ${visible(error.message)}\n`);
+    const { sayDiagnostics } = await import("../watch.ts");
+    return sayDiagnostics(error.diagnostics, error.sources, command);
   }
   const { outcome } = result.value;
   const what = `${agent === undefined ? "" : `${agent} of `}${result.value.run}`;
