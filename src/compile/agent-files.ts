@@ -19,20 +19,20 @@ export function isFileName(name: string): boolean {
 }
 
 /**
- * The file of a Claude Code or Gemini agent that calls itself so: these programs go by the name inside, whatever the
- * file is called.
+ * The files of Claude Code or Gemini agents that call themselves so: these programs go by the name inside, whatever the
+ * file is called. Those of the nearest place that has any; of several, the programs take one.
  */
-export function declaredAs(name: string, folder: string, workspace: string): string | undefined {
+export function declaredAs(name: string, folder: string, workspace: string): readonly string[] {
   return declaredIn(foreignPlaces(folder, workspace), name);
 }
 
-function declaredIn(places: readonly string[], name: string): string | undefined {
+function declaredIn(places: readonly string[], name: string): readonly string[] {
   for (const place of places) {
     if (place.includes(`opencode${sep}`)) continue;
-    const found = markdownIn(place).find((path) => declaredName(path) === name);
-    if (found !== undefined) return found;
+    const found = markdownIn(place).filter((path) => declaredName(path) === name);
+    if (found.length > 0) return found;
   }
-  return undefined;
+  return [];
 }
 
 /** An agent's file, and the name it goes by as long as nobody has read it. */
@@ -73,7 +73,7 @@ export function userAgentPlaces(home: string | undefined, name: string): string[
 }
 
 /** As {@link declaredAs}, among a user's own. */
-export function declaredByUser(name: string, home: string | undefined): string | undefined {
+export function declaredByUser(name: string, home: string | undefined): readonly string[] {
   return declaredIn(userPlaces(home), name);
 }
 

@@ -80,11 +80,11 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
     const found = await firstOf(places, name, at);
     if (found !== undefined || isFileName(name)) return found;
     return (
-      (await openIf(declaredAs(name, folder, workspace), at)) ??
+      (await openDeclared(declaredAs(name, folder, workspace), name, at)) ??
       (await inConfig({ paths: opencodeConfigs(folder, workspace), within: workspace }, name, at)) ??
       (await openIf(builtInPath(builtIns, name), at)) ??
       (await firstOf(userAgentPlaces(home, name), name, at)) ??
-      (await openIf(declaredByUser(name, home), at)) ??
+      (await openDeclared(declaredByUser(name, home), name, at)) ??
       (await inConfig({ paths: userConfigs(home) }, name, at))
     );
   }
@@ -101,6 +101,20 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
   async function openIf(path: string | undefined, at: Span): Promise<AgentFile | "refused" | undefined> {
     const bytes = path === undefined ? undefined : await readSource(path);
     return path !== undefined && bytes?.ok === true ? open(path, bytes.value, at) : undefined;
+  }
+
+  async function openDeclared(
+    paths: readonly string[],
+    name: string,
+    at: Span,
+  ): Promise<AgentFile | "refused" | undefined> {
+    const [first, second] = paths;
+    if (first !== undefined && second !== undefined)
+      problems.report("FLOW6004", at, `two files call themselves \`${name}\`: ${shown(first)} and ${shown(second)}`, {
+        severity: "warning",
+        suggestion: "the first one is used; give the other one another `name`",
+      });
+    return openIf(first, at);
   }
 
   async function inConfig(places: ConfigPlaces, name: string, at: Span): Promise<AgentFile | "refused" | undefined> {

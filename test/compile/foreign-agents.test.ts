@@ -330,6 +330,23 @@ describe("an agent is found", () => {
     });
     expect(agentOf(compiled).instructions).toBe("Ours.");
   });
+
+  test("by the first of two that call themselves so in one folder, and that is said", async () => {
+    const compiled = await checkFiles({
+      "main.yaml": main("painter"),
+      ".claude/agents/art/one.md": file,
+      ".claude/agents/two.md": file.replace("You paint", "You draw"),
+      ".gemini/agents/three.md": file,
+    });
+    expect(agentOf(compiled).instructions).toBe("You paint.");
+    expect(compiled.diagnostics).toMatchObject([
+      {
+        code: "FLOW6004",
+        severity: "warning",
+        message: "two files call themselves `painter`: .claude/agents/art/one.md and .claude/agents/two.md",
+      },
+    ]);
+  });
 });
 
 const samples = fileURLToPath(new URL("../../../shared/samples/", import.meta.url));
