@@ -10,7 +10,7 @@ import type { AgentResult } from "./agent-result.ts";
 import type { AgentRun } from "./agent-run.ts";
 import { haltedBy } from "./answer.ts";
 import type { Assignment, Ended, Parent, Shared } from "./assignment.ts";
-import { type Company, companyOf, hasCompany } from "./company.ts";
+import { type Delegation, delegationOf, mayDelegate } from "./delegation.ts";
 import { compactOf, judgesOf, samplingOf } from "./equipment.ts";
 import { lasting, limitsOf, type Time } from "./limits.ts";
 import { runAgent } from "./loop.ts";
@@ -27,7 +27,7 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
   const prepared = await prepare(shared, assignment);
   if (!prepared.ok) return prepared;
   const { agent, recorded, close } = prepared.value;
-  const isHeard = parent !== undefined || hasCompany(prepared.value);
+  const isHeard = parent !== undefined || mayDelegate(prepared.value);
   if (isHeard && recorded && parent === undefined) heard.open(recorded);
   const tell = (event: AgentEvent | TeamEvent): void => {
     ports.emit(event);
@@ -40,8 +40,8 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
   const ids: AgentRunIds = { step: attempt.path, agent: id, parent: parent?.id ?? null };
   const limits = boundsOf(shared, assignment, prepared.value);
   const bounds = { ids, self, below, stop: () => all.abort("ended"), tell, budget: limits.budget };
-  const company = companyOf(shared, assignment, { ...prepared.value, ...bounds });
-  const run = { ...runOf(shared, assignment, { prepared: prepared.value, company, ids, signal: self }), ...limits };
+  const delegation = delegationOf(shared, assignment, { ...prepared.value, ...bounds });
+  const run = { ...runOf(shared, assignment, { prepared: prepared.value, delegation, ids, signal: self }), ...limits };
   if (recorded) await recall(recorded, run);
   active.enter(id, { cancelAll: () => all.abort("agent"), cancelAlone: () => alone.abort("agent") });
   try {
@@ -49,7 +49,7 @@ export async function launch(shared: Shared, assignment: Assignment): Promise<Re
     const ended =
       "outcome" in opened
         ? { result: opened, calls: 0 }
-        : await reported(ports.clock, { run: opened, company, time, parent, tell });
+        : await reported(ports.clock, { run: opened, delegation, time, parent, tell });
     active.leave(id);
     const { outcome } = ended.result;
     await run.hooks?.fire({ event: "SessionEnd", subject: outcome, fields: { reason: outcome } }, attempt.signal);
@@ -78,7 +78,7 @@ function boundsOf(
 
 interface RunParts {
   readonly prepared: Prepared;
-  readonly company: Company;
+  readonly delegation: Delegation;
   readonly ids: AgentRunIds;
   readonly signal: AbortSignal;
 }
@@ -86,11 +86,11 @@ interface RunParts {
 function runOf(
   { ports, validators }: Shared,
   { attempt, parent, membership, more }: Assignment,
-  { prepared, company, ids, signal }: RunParts,
+  { prepared, delegation, ids, signal }: RunParts,
 ): AgentRun {
   const { agent, body, asks, recorded, rights } = prepared;
   const { path, workspace = ports.workspace } = attempt;
-  const tools = [...prepared.tools, ...company.tools];
+  const tools = [...prepared.tools, ...delegation.tools];
   const place = { step: path, agent: ids.agent, workspace, ...(parent && { parent: parent.agent }) };
   const hooks = ports.hooks?.(agent, place);
   return {
@@ -104,7 +104,7 @@ function runOf(
     ...(rights && { rights }),
     ...(hooks && { hooks }),
     ...judgesOf(ports, { agent, body, attempt: { ...attempt, signal } }),
-    mail: company.children.mail,
+    mail: delegation.children.mail,
     ...(membership && { border: membership.border }),
     compact: compactOf(ports, path),
     sampling: samplingOf(agent),
@@ -150,15 +150,15 @@ async function openSession(run: AgentRun): Promise<AgentRun | AgentResult> {
 
 interface Reporting {
   readonly run: AgentRun;
-  readonly company: Company;
+  readonly delegation: Delegation;
   readonly tell: (event: AgentEvent) => void;
   readonly time: Time;
   readonly parent: Parent | undefined;
 }
 
 /** The run with its first and last event around it; between them lie those of all that it spawned. */
-async function reported(clock: Clock, { run, company, time, parent, tell }: Reporting): Promise<Ended> {
-  const { children, team } = company;
+async function reported(clock: Clock, { run, delegation, time, parent, tell }: Reporting): Promise<Ended> {
+  const { children, team } = delegation;
   const start = clock.monotonic();
   tell(begun(run, parent));
   children.goOn();

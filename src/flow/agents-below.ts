@@ -1,4 +1,4 @@
-import { depthOf } from "../agent/company.ts";
+import { depthOf } from "../agent/delegation.ts";
 import type { Agent, Plan, Team } from "../model/plan.ts";
 import type { Attempt, Rights } from "../model/ports.ts";
 

@@ -13,18 +13,18 @@ interface Hand {
  */
 export function nextWork<T extends Hand>(
   { tasks, members }: TeamState,
-  seats: readonly T[],
-): { readonly seat: T; readonly task: TeamTask | undefined } | undefined {
+  teammates: readonly T[],
+): { readonly teammate: T; readonly task: TeamTask | undefined } | undefined {
   const isFree = ({ isWorking, name }: Hand): boolean => !isWorking && members.get(name)?.state === "idle";
   for (const task of tasks.values()) {
     const isAssigned = task.status === "in_progress" && members.get(task.owner ?? "")?.state === "waiting";
     if (!isAssigned && obstacle(task, tasks) !== undefined) continue;
-    const able = seats.filter(({ name }) => task.owner === undefined || task.owner === name);
-    const seat = able.find((it) => isFree(it) || (isAssigned && !it.isWorking));
-    if (seat) return { seat, task };
+    const able = teammates.filter(({ name }) => task.owner === undefined || task.owner === name);
+    const teammate = able.find((it) => isFree(it) || (isAssigned && !it.isWorking));
+    if (teammate) return { teammate, task };
   }
-  const called = seats.find((seat) => isFree(seat) && seat.mail.hasLetters);
-  return called && { seat: called, task: undefined };
+  const called = teammates.find((teammate) => isFree(teammate) && teammate.mail.hasLetters);
+  return called && { teammate: called, task: undefined };
 }
 
 /** Why nothing goes on: every task that is left with what it waits for, and who waits for the lead. */

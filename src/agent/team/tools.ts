@@ -122,7 +122,7 @@ function addTool(team: Team): Tool {
     },
     answer: (args) => {
       const [active, owner] = [args.text("activeForm"), args.text("owner")];
-      const added = team.add({
+      const added = team.tasks.add({
         subject: args.text("subject") ?? "",
         description: args.text("description") ?? "",
         dependsOn: args.texts("dependsOn") ?? [],
@@ -157,8 +157,11 @@ function updateTool(team: Team, who: string): Tool {
     answer: async (args) => {
       const [task, status, report] = [args.text("taskId") ?? "", args.text("status"), args.text("report")];
       if (!isLead)
-        return team.report(who, task, { status: status === "failed" ? "failed" : "completed", report: report ?? "" });
-      const changed = await team.change(task, changeOf(args));
+        return team.tasks.report(who, task, {
+          status: status === "failed" ? "failed" : "completed",
+          report: report ?? "",
+        });
+      const changed = await team.tasks.change(task, changeOf(args));
       return changed.ok ? ok(`Now: ${line(changed.value)}`) : changed;
     },
   });

@@ -13,7 +13,7 @@ import { Mail } from "../mail.ts";
 import type { RecordedChild, RecordedEnd } from "../recorded.ts";
 import { memberText, taskText } from "./text.ts";
 
-export interface SeatSource {
+export interface TeammateSource {
   readonly terms: Member;
   readonly agent: Agent;
   readonly children: Children;
@@ -59,9 +59,9 @@ export interface Done extends Claim {
 export const planAnswer = "plan";
 
 /** A member's place in a team: it does one thing after the other. */
-export class Seat {
+export class Teammate {
   readonly mail: Mail = new Mail();
-  readonly #source: SeatSource;
+  readonly #source: TeammateSource;
   #stop: AbortController | undefined;
   #running: Promise<unknown> | undefined;
   #run = "";
@@ -74,7 +74,7 @@ export class Seat {
   /** It was asked to stop, and has not said no. */
   leaves = false;
 
-  constructor(source: SeatSource) {
+  constructor(source: TeammateSource) {
     this.#source = source;
     this.mail.onWait = source.onWait;
   }

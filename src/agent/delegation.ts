@@ -12,7 +12,7 @@ import { Team } from "./team/team.ts";
 import { leadTools, memberTools } from "./team/tools.ts";
 
 /** Whom an agent run has below it, and the tools by which it deals with them. */
-export interface Company {
+export interface Delegation {
   readonly children: Children;
   readonly team: Team | undefined;
   readonly tools: readonly Tool[];
@@ -30,7 +30,7 @@ export interface Bounds {
   readonly tell: (event: TeamEvent) => void;
 }
 
-export function companyOf(shared: Shared, assignment: Assignment, about: Prepared & Bounds): Company {
+export function delegationOf(shared: Shared, assignment: Assignment, about: Prepared & Bounds): Delegation {
   const { attempt, parent, membership } = assignment;
   const { agent, ids, below, tell, recorded } = about;
   const depth = depthOf(agent, attempt.step.limits.depth, parent);
@@ -49,7 +49,7 @@ export function companyOf(shared: Shared, assignment: Assignment, about: Prepare
   const { workspace } = attempt;
   const around = { ports: shared.ports, ids, agent, workspace, signal: below, tell, recorded, children };
   const team: Team = new Team({ ...around, plan, toolsOf: (member) => memberTools(team, member) });
-  children.lead(team);
+  children.lead({ members: team.members, assign: (task, member) => team.tasks.assign(task, member) });
   return { children, team, tools: [...children.tools, ...leadTools(team), ...(membership?.tools ?? [])] };
 }
 
@@ -72,7 +72,7 @@ function ledBy({ agent, body, rights }: Prepared, { ports }: Shared, depth: numb
 }
 
 /** Whether others may come to work below it. */
-export function hasCompany({ agent, body }: Pick<Prepared, "agent" | "body">): boolean {
+export function mayDelegate({ agent, body }: Pick<Prepared, "agent" | "body">): boolean {
   return teamOf(agent, body) !== undefined || (agent.subagents ?? []).length > 0;
 }
 
