@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { Conversations } from "../src/agent/recorded.ts";
+import { Conversations } from "../src/agent/conversations.ts";
 import { runPlan } from "../src/engine/run.ts";
 import { History } from "../src/engine/resume.ts";
 import { check, type resume as resumeFlow } from "../src/flow.ts";

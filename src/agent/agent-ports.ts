@@ -5,7 +5,7 @@ import type { Agent, Plan } from "../model/plan.ts";
 import type { Attempt, Clock, Emit, ModelClient, Rights, Spend, Tool } from "../model/ports.ts";
 import type { Result } from "../model/result.ts";
 import type { AgentRun } from "./agent-run.ts";
-import type { Conversations } from "./recorded.ts";
+import type { Conversations } from "./conversations.ts";
 
 /** What agent steps need from the rest of the house; one for each run. */
 export interface AgentPorts {

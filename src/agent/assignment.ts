@@ -12,7 +12,8 @@ import type { AgentResult } from "./agent-result.ts";
 import type { AgentRun } from "./agent-run.ts";
 import type { Mail } from "./mail.ts";
 import type { RunRights } from "./permission.ts";
-import type { Conversations, Recorded, RecordedChild } from "./recorded.ts";
+import type { Conversations } from "./conversations.ts";
+import type { Recorded, RecordedChild } from "./recorded.ts";
 import type { Validators } from "./tool-call.ts";
 
 /** What all agent runs of a workflow run share. */

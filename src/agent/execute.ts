@@ -7,7 +7,7 @@ import { ActiveAgents } from "./active-agents.ts";
 import type { AgentPorts } from "./agent-ports.ts";
 import type { AgentResult } from "./agent-result.ts";
 import { launch } from "./launch.ts";
-import { Conversations } from "./recorded.ts";
+import { Conversations } from "./conversations.ts";
 
 /** Runs the attempts of agent steps. Every outcome of an agent but `done` and `cancelled` is a failure of that kind. */
 export function createAgentExecute(

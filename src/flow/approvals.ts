@@ -7,7 +7,7 @@ import type { Answer } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Approvals } from "../steps/approvals.ts";
 import { fieldsOf, fitForm, readField } from "../steps/form.ts";
-import type { PastRun } from "./resume.ts";
+import type { PastRun } from "./past-run.ts";
 import { stepAt } from "./set-outputs.ts";
 
 /** Answers to approvals: as they were typed, and by their paths. */

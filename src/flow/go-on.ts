@@ -13,7 +13,8 @@ import {
   usage,
   type Watched,
 } from "./requests.ts";
-import { finishedEnd, inheritPlan, isUnchanged, openPast, type PastRun, readWishes, resumeRun } from "./resume.ts";
+import { openPast, type PastRun } from "./past-run.ts";
+import { finishedEnd, inheritPlan, isUnchanged, readWishes, resumeRun } from "./resume.ts";
 import { answersOf } from "./typed-answers.ts";
 
 /** Goes on with a run from its log, which is locked meanwhile. */

@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../model/diagnostic.ts";
-import type { Conversations } from "../agent/recorded.ts";
+import type { Conversations } from "../agent/conversations.ts";
 import type { Past } from "../engine/resume.ts";
 import type { GivenAnswer, LogLine } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";

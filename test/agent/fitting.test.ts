@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentRun } from "../../src/agent/agent-run.ts";
-import { Conversations, type Recorded } from "../../src/agent/recorded.ts";
+import { Conversations } from "../../src/agent/conversations.ts";
+import type { Recorded } from "../../src/agent/recorded.ts";
 import { hints } from "../../src/agent/hints.ts";
 import type { AgentEvent } from "../../src/model/agent-event.ts";
 import type { LogLine } from "../../src/model/event.ts";
