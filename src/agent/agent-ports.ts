@@ -42,8 +42,8 @@ export interface AgentPorts {
   readonly models?: ReadonlyMap<string, Json>;
   /** False: nobody wants the pieces of replies, and they are not sent. */
   readonly pieces?: boolean;
-  /** In a replay, whose reports an agent run read before a turn of it: when one comes is a matter of time. */
-  readonly readings?: NonNullable<AgentRun["readings"]>;
+  /** What a replay keeps to. */
+  readonly replayed?: Replayed;
   /** A request as the log may hold it: secrets masked. As it is when absent. */
   readonly masked?: NonNullable<AgentRun["masked"]>;
   /** Who summarises conversations: its instructions, and what it names as its models. */
@@ -53,6 +53,23 @@ export interface AgentPorts {
   /** What an agent run of the log has spent; asked for one that is gone on with. */
   readonly spent?: (agent: string) => Spend;
 }
+/** What in a recorded run was a matter of time, and not of what a model said. */
+export interface Replayed {
+  readonly readings: NonNullable<AgentRun["readings"]>;
+  /** The runs of members of the teams that an agent run led, in the order in which they began. */
+  memberRuns(lead: string): readonly MemberRun[];
+}
+
+export interface MemberRun {
+  readonly member: string;
+  /** Absent: others had written to it. */
+  readonly task?: string;
+  /** What others had written then, by the ids of their messages. */
+  readonly messages: readonly string[];
+  /** Which agent run of the members it was, from 0; absent of one that never was one. */
+  readonly place?: number;
+}
+
 /** Where an agent run belongs: its step, its id, the folder it works in. */
 export interface AgentPlace {
   readonly step: string;

@@ -15,6 +15,7 @@ import { answerOf, reportOf, said, started } from "./child-text.ts";
 import type { Mail } from "./mail.ts";
 import type { RunRights } from "./permission.ts";
 import { emptyRecord, type Recorded, type RecordedChild } from "./recorded.ts";
+import { isTeamCall } from "./team/calls.ts";
 import { givenText, type Order, readOrder, type Target, taskTool } from "./task.ts";
 import { withOurNames } from "./tool-call.ts";
 
@@ -323,11 +324,6 @@ function spawnedIn(children: readonly RecordedChild[]): number {
   const isReplaced = ({ call, end }: RecordedChild, at: number): boolean =>
     end === undefined && children.slice(at + 1).some((later) => later.call === call);
   return children.filter((child, at) => !isReplaced(child, at)).length;
-}
-
-/** The members of a team are its own business. */
-function isTeamCall(call: string): boolean {
-  return call.startsWith("task:") || call.startsWith("talk:");
 }
 
 /** Whom the agent may spawn here: named by it, allowed by its rules, and not at work above. */

@@ -113,7 +113,7 @@ function runOf(
     signal,
     clock: ports.clock,
     spill: ports.spill,
-    ...(ports.readings && { readings: ports.readings }),
+    ...(ports.replayed && { readings: ports.replayed.readings }),
     ...(ports.masked && { masked: ports.masked }),
     ...(ports.pieces !== undefined && { pieces: ports.pieces }),
   };

@@ -170,10 +170,16 @@ async function* endOrRead(
   { state, ids }: Place,
   ending: Ending,
 ): AsyncGenerator<AgentEvent, Ending | undefined> {
-  if (run.mail?.isOpen !== true) return yield* settleEnd(run, { state, ids }, ending);
-  await run.mail.arrival(run.signal, run.readings?.(ids.agent, ids.turn + 1));
-  if (run.signal.aborted) return aborted(run.signal);
-  if (!run.mail.hasLetters) return yield* settleEnd(run, { state, ids }, ending);
+  const { mail, readings, signal } = run;
+  const due = readings?.(ids.agent, ids.turn + 1);
+  // When a letter comes is a matter of time: in a replay it is read where it was read then, or by the next run.
+  if (mail?.isOpen === false && due) await mail.settled(due, signal);
+  if (signal.aborted) return aborted(signal);
+  const wasLast = due === undefined && readings?.(ids.agent, ids.turn) !== undefined;
+  if (mail?.isOpen !== true || (wasLast && !mail.isOwed)) return yield* settleEnd(run, { state, ids }, ending);
+  await mail.arrival(signal, due);
+  if (signal.aborted) return aborted(signal);
+  if (!mail.hasLetters) return yield* settleEnd(run, { state, ids }, ending);
   state.output?.retract();
   return undefined;
 }

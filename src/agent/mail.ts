@@ -10,11 +10,14 @@ export interface Letter {
 export class Mail {
   #letters: Letter[] = [];
   readonly #owing = new Set<string>();
-  #arrived: PromiseWithResolvers<void> | undefined;
+  /** `border`: it has answered and waits; `replay`: it would go on, and what it read then is not here yet. */
+  #waiting: (PromiseWithResolvers<void> & { readonly at: "border" | "replay" }) | undefined;
   /** Whose letters the agent read here in the run that is replayed. */
   #due: readonly string[] = [];
   /** Called when the agent has come to wait. */
   onWait: (() => void) | undefined;
+  /** The same in a replay, for what it read then. Set where others write who owe nothing: `letGo` ends the wait. */
+  onHeldUp: (() => void) | undefined;
 
   /** `from` has yet to write: the agent does not end before. */
   expect(from: string): void {
@@ -52,19 +55,40 @@ export class Mail {
     return this.#letters.length > 0;
   }
 
+  /** Whether what `from` wrote is here, unread. */
+  has(from: string): boolean {
+    return this.#letters.some((letter) => letter.from === from);
+  }
+
+  /** Whether somebody has yet to write. */
+  get isOwed(): boolean {
+    return this.#owing.size > 0;
+  }
+
   /** Whether there is something to read, or somebody has yet to write. */
   get isOpen(): boolean {
-    return this.hasLetters || this.#owing.size > 0;
+    return this.hasLetters || this.isOwed;
   }
 
   /** Whether the agent has nothing to do but to wait. */
   get isWaiting(): boolean {
-    return this.#arrived !== undefined;
+    return this.#waiting?.at === "border";
   }
 
   /** Whether it waits for nothing else. */
   waitsOnlyFor(from: string): boolean {
     return this.isWaiting && this.#owing.size === 1 && this.#owing.has(from);
+  }
+
+  /** Whether it waits, in a replay, for what nobody owes, but perhaps `from`. */
+  isHeldUp(from: string): boolean {
+    return this.#waiting?.at === "replay" && [...this.#owing].every((id) => id === from);
+  }
+
+  /** What was read then does not come: the agent goes on without it. */
+  letGo(): void {
+    this.#due = [];
+    this.#ring();
   }
 
   /**
@@ -73,14 +97,14 @@ export class Mail {
    */
   async arrival(signal: AbortSignal, due: readonly string[] = []): Promise<void> {
     this.#due = due;
-    await this.#until(() => this.hasLetters && !this.lacks([]), signal);
+    await this.#until("border", () => this.hasLetters && !this.lacks([]), signal);
     this.#due = [];
   }
 
   /** Resolves when all of these have written, when nobody owes anything any more, and when `signal` is aborted. */
   async settled(due: readonly string[], signal: AbortSignal): Promise<void> {
     this.#due = due;
-    await this.#until(() => !this.lacks([]), signal);
+    await this.#until("replay", () => !this.lacks([]), signal);
     this.#due = [];
   }
 
@@ -90,21 +114,23 @@ export class Mail {
     return this.#due.some((id) => !here.has(id));
   }
 
-  async #until(isThere: () => boolean, signal: AbortSignal): Promise<void> {
+  async #until(at: "border" | "replay", isThere: () => boolean, signal: AbortSignal): Promise<void> {
     const ring = (): void => this.#ring();
+    const told = at === "border" ? this.onWait : this.onHeldUp;
+    const isOpenEnded = at === "replay" && told !== undefined;
     signal.addEventListener("abort", ring);
-    while (!isThere() && this.#owing.size > 0 && !signal.aborted) {
-      this.#arrived = Promise.withResolvers();
-      const { promise } = this.#arrived;
-      this.onWait?.();
+    while (!isThere() && (isOpenEnded || this.#owing.size > 0) && !signal.aborted) {
+      this.#waiting = { ...Promise.withResolvers<void>(), at };
+      const { promise } = this.#waiting;
+      told?.();
       await promise;
     }
     signal.removeEventListener("abort", ring);
   }
 
   #ring(): void {
-    const arrived = this.#arrived;
-    this.#arrived = undefined;
-    arrived?.resolve();
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.resolve();
   }
 }

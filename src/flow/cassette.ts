@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
+import type { MemberRun, Replayed } from "../agent/agent-ports.ts";
+import { isTeamCall, messagesOf } from "../agent/team/calls.ts";
 import { askedAs } from "../model/ids.ts";
 import type { LogLine } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
@@ -38,21 +40,47 @@ export async function openCassette(file: string, name: string, masked: MaskReque
 const otherIds = "that run was resumed while sub-agents worked, which have other ids since";
 
 /**
- * Whose reports each agent run of a log read, and before which of its turns. Undefined of a run that was resumed: its
- * agent runs have other ids in a replay.
+ * Whose reports each agent run of a log read, and before which of its turns; and in which order the members of teams
+ * began. Undefined of a run that was resumed: its agent runs have other ids in a replay.
  */
-export async function readingsIn(
-  file: string,
-): Promise<((agent: string, turn: number) => readonly string[] | undefined) | undefined> {
+export async function courseOf(file: string): Promise<Replayed | undefined> {
   const log = await readWholeLog(file);
   if (!log.ok || log.value.lines.some(({ type }) => type === "run.resumed")) return undefined;
   const read = new Map<string, readonly string[]>();
+  const teams = new Map<string, TeamRuns>();
+  const ledBy = (agent: string): TeamRuns => {
+    const known = teams.get(agent) ?? { begun: [], count: 0 };
+    teams.set(agent, known);
+    return known;
+  };
   for (const line of log.value.lines) {
     if (line.type === "turn.started")
       read.set(`${line.agent} ${line.turn}`, read.get(`${line.agent} ${line.turn}`) ?? []);
     else if (line.type === "message" && line.from) read.set(`${line.agent} ${line.turn}`, line.from);
+    else if (line.type === "team.member.updated" && line.change.state === "working") {
+      const { member, change } = line;
+      const { task } = change;
+      ledBy(line.agent).begun.push({ member, ...(typeof task === "string" && { task }), messages: [] });
+    } else if (line.type === "agent.started" && line.parent !== null && isTeamCall(line.spawned?.call ?? ""))
+      count(ledBy(line.parent), line.spawned?.name, line.spawned?.call ?? "");
   }
-  return (agent, turn) => read.get(`${agent} ${turn}`);
+  return {
+    readings: (agent, turn) => read.get(`${agent} ${turn}`),
+    memberRuns: (lead) => teams.get(lead)?.begun ?? [],
+  };
+}
+
+interface TeamRuns {
+  readonly begun: MemberRun[];
+  /** Of their agent runs. */
+  count: number;
+}
+
+/** A member does one thing after the other: an agent run of it is that of what it began last. */
+function count(team: TeamRuns, member: string | undefined, call: string): void {
+  const at = team.begun.findLastIndex((run) => run.member === member);
+  const run = team.begun[at];
+  if (run !== undefined) team.begun[at] = { ...run, messages: messagesOf(call), place: team.count++ };
 }
 
 /** The log of a run as every command names one, or a log file: it may be kept under any name, beside the tests that use it. */

@@ -135,8 +135,8 @@ async function loadAgent(source: ExecuteSource, { run, runTools, serve, runHooks
     runTools(),
   ]);
   const { models, plan, workspace, permissions } = options;
-  const readings =
-    options.replay === undefined ? undefined : await (await import("./cassette.ts")).readingsIn(options.replay);
+  const replayed =
+    options.replay === undefined ? undefined : await (await import("./cassette.ts")).courseOf(options.replay);
   const active = new ActiveAgents(before?.agents.spawned);
   options.watch?.agents((agent, how) => active.cancel(agent, how));
   const ports: AgentPorts = {
@@ -151,7 +151,7 @@ async function loadAgent(source: ExecuteSource, { run, runTools, serve, runHooks
     clock: systemClock,
     ...(before && { before: before.agents }),
     models: modelsOf(plan),
-    ...(readings && { readings }),
+    ...(replayed && { replayed }),
     pieces: options.logDeltas,
     spent: (agent) => spending.ofAgent(agent),
     isolate: memberIsolation(source),

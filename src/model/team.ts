@@ -62,7 +62,7 @@ export const messageKinds = [
 export type TeamMessageKind = (typeof messageKinds)[number];
 
 export interface TeamMessage {
-  /** `message:1`, `message:2`, … */
+  /** `message:SENDER:1`, `message:SENDER:2`, …; in the second team of a lead `message:2.SENDER:1`. */
   readonly id: string;
   readonly from: string;
   /** A member, the lead (`lead`), or `all`. */

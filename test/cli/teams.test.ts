@@ -236,7 +236,7 @@ ${add("one")}
     const { log } = await run(place);
     const said = ofType(log, "team.message").map(({ message }) => `${message.from}>${message.to} ${message.kind}`);
     expect(said.slice(0, 2)).toEqual(["lead>reader message", "lead>all broadcast"]);
-    const read = ofType(log, "message").filter(({ from }) => from?.includes("message:1"));
+    const read = ofType(log, "message").filter(({ from }) => from?.includes("message:lead:1"));
     expect(read.map(({ agent }) => agent)).toEqual(["a@1.1"]);
     const woken = ofType(log, "agent.started").filter(({ spawned }) => spawned?.call.startsWith("talk:") === true);
     expect(woken.map(({ spawned }) => spawned?.name)).toEqual(["second"]);

@@ -435,7 +435,7 @@ export const samples: Samples = {
       step: "lead",
       agent: "lead@1",
       parent: null,
-      message: { id: "message:1", from: "lead", to: "a", kind: "plan_response", content: "c", approve: false },
+      message: { id: "message:lead:1", from: "lead", to: "a", kind: "plan_response", content: "c", approve: false },
     },
   ],
   "team.woken": [{ type: "team.woken", step: "lead", agent: "lead@1", parent: null, count: 1 }],

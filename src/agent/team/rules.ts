@@ -1,21 +1,28 @@
 import { isCyclic, obstacle, type TeamMessage, type TeamState, type TeamTask } from "../../model/team.ts";
+import type { MemberRun } from "../agent-ports.ts";
 
 /** A member, as far as it matters for who does what. */
-interface Hand {
+interface Worker {
   readonly name: string;
   readonly isWorking: boolean;
-  readonly mail: { readonly hasLetters: boolean };
+  readonly mail: { readonly hasLetters: boolean; has(message: string): boolean };
+}
+
+/** Who begins with what. */
+interface Beginning<T> {
+  readonly teammate: T;
+  readonly task: TeamTask | undefined;
 }
 
 /**
  * What is begun next: the first task, in the order they were added, that can be taken up, by its owner or else by the
  * first member that is free; when there is none, whoever is free and has a letter to read.
  */
-export function nextWork<T extends Hand>(
+export function nextWork<T extends Worker>(
   { tasks, members }: TeamState,
   teammates: readonly T[],
-): { readonly teammate: T; readonly task: TeamTask | undefined } | undefined {
-  const isFree = ({ isWorking, name }: Hand): boolean => !isWorking && members.get(name)?.state === "idle";
+): Beginning<T> | undefined {
+  const isFree = ({ isWorking, name }: Worker): boolean => !isWorking && members.get(name)?.state === "idle";
   for (const task of tasks.values()) {
     const isAssigned = task.status === "in_progress" && members.get(task.owner ?? "")?.state === "waiting";
     if (!isAssigned && obstacle(task, tasks) !== undefined) continue;
@@ -25,6 +32,26 @@ export function nextWork<T extends Hand>(
   }
   const called = teammates.find((teammate) => isFree(teammate) && teammate.mail.hasLetters);
   return called && { teammate: called, task: undefined };
+}
+
+/** The same in a replay: what began next then, once it can. Who takes up what is a matter of time otherwise. */
+export function dueWork<T extends Worker>(
+  { member, task: id, messages }: MemberRun,
+  { tasks, members }: TeamState,
+  teammates: readonly T[],
+): Beginning<T> | undefined {
+  const teammate = teammates.find(({ name }) => name === member);
+  const state = members.get(member)?.state;
+  if (teammate === undefined || teammate.isWorking) return undefined;
+  if (id === undefined) {
+    const isCalled = state === "idle" && messages.every((message) => teammate.mail.has(message));
+    return isCalled ? { teammate, task: undefined } : undefined;
+  }
+  const task = tasks.get(id);
+  if (task === undefined || (task.owner ?? member) !== member) return undefined;
+  const isAssigned = task.status === "in_progress" && state === "waiting";
+  const isOpen = state === "idle" && obstacle(task, tasks) === undefined;
+  return isAssigned || isOpen ? { teammate, task } : undefined;
 }
 
 /** Why nothing goes on: every task that is left with what it waits for, and who waits for the lead. */

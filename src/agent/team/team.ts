@@ -14,19 +14,21 @@ import {
   type TeamState,
   type TeamTask,
 } from "../../model/team.ts";
-import type { AgentPorts } from "../agent-ports.ts";
+import type { AgentPorts, MemberRun } from "../agent-ports.ts";
 import type { Children } from "../children.ts";
 import type { Recorded, RecordedChild } from "../recorded.ts";
-import { deadlockText, nextWork, noReceiver, receiversOf } from "./rules.ts";
+import { isTaskCall, messagesOf, taskCall } from "./calls.ts";
+import { deadlockText, dueWork, nextWork, noReceiver, receiversOf } from "./rules.ts";
+import { Course } from "./course.ts";
 import { TeamRecord } from "./record.ts";
 import { TaskList } from "./task-list.ts";
-import { type Done, lettersOf, planAnswer, Teammate } from "./teammate.ts";
+import { type Done, planAnswer, Teammate, type Work } from "./teammate.ts";
 import { messageText, reportText } from "./text.ts";
 import { mostWakes, Wakes } from "./wakes.ts";
 
 export interface TeamSource {
   readonly plan: TeamPlan;
-  readonly ports: Pick<AgentPorts, "agents" | "clock" | "hooks" | "isolate" | "workspace">;
+  readonly ports: Pick<AgentPorts, "agents" | "clock" | "hooks" | "isolate" | "replayed" | "workspace">;
   /** The lead's. */
   readonly ids: AgentRunIds;
   readonly agent: Agent;
@@ -42,6 +44,11 @@ export interface TeamSource {
   readonly toolsOf: (member: string) => readonly Tool[];
 }
 
+interface Begun extends Partial<Pick<Work, "task" | "before">> {
+  /** In a replay: what it was then. */
+  readonly run?: MemberRun | undefined;
+}
+
 /** What the lead waits for, as long as there is work left. */
 const teamWork = "team";
 
@@ -53,6 +60,7 @@ export class Team {
   readonly #wakes: Wakes;
   /** What its tools do to the tasks. */
   readonly tasks: TaskList;
+  readonly #course: Course;
   #isClosed = false;
   /** Resolves when nobody of a team that has ended is at work any more. */
   #ending: Promise<void> = Promise.resolve();
@@ -62,6 +70,7 @@ export class Team {
     const record = new TeamRecord(source.ids, source.tell);
     this.#source = source;
     this.#record = record;
+    this.#course = new Course(source.ports.replayed?.memberRuns(source.ids.agent) ?? []);
     this.#wakes = new Wakes({
       mail,
       clock: source.ports.clock,
@@ -78,6 +87,7 @@ export class Team {
       },
     });
     mail.onWait = () => this.#leadWaits();
+    mail.onHeldUp = () => this.#settle();
   }
 
   /** Their names. */
@@ -113,7 +123,7 @@ export class Team {
     if (state === undefined) return err("There is no team.");
     const receivers = receiversOf(message, state);
     if (receivers.length === 0) return err(noReceiver(message, state));
-    const sent: TeamMessage = { ...message, id: `message:${inTeam(state, String(state.messages.length + 1))}` };
+    const sent: TeamMessage = { ...message, id: messageId(message.from, state) };
     this.#record.tell({ type: "team.message", message: sent });
     for (const name of receivers) this.#deliver(sent, name);
     this.#heed(sent);
@@ -139,7 +149,7 @@ export class Team {
       }
     }
     for (const child of recorded.children.values())
-      if (child.call.startsWith("task:") && child.end && !ofLead.has(child.id)) this.#hear(child, recorded.team);
+      if (isTaskCall(child.call) && child.end && !ofLead.has(child.id)) this.#hear(child, recorded.team);
     for (const [name, member] of recorded.team.members) {
       const teammate = this.#teammates.get(name);
       if (teammate && member.state !== "waiting") this.#takeUp(teammate, member, recorded.team);
@@ -151,8 +161,8 @@ export class Team {
   #takeUp(teammate: Teammate, { name, state }: TeamMember, team: TeamState): void {
     const { children } = this.#source;
     const task = [...team.tasks.values()].find((it) => it.owner === name && it.status === "in_progress");
-    const last = task ? children.last(`task:${inTeam(team, task.id)}`) : children.lastNamed(name);
-    if (task || (state === "working" && isCutOff(last))) return this.#work(teammate, task, last);
+    const last = task ? children.last(taskCall(team, task.id)) : children.lastNamed(name);
+    if (task || (state === "working" && isCutOff(last))) return this.#work(teammate, { task, before: last });
     if (state !== "working") return;
     this.#update(name, { state: "idle", task: null, worktree: null });
     if (teammate.leaves) this.#remove(name);
@@ -230,16 +240,22 @@ export class Team {
     for (;;) {
       const teammates = [...this.#teammates.values()];
       const working = teammates.filter(({ isWorking }) => isWorking).length;
-      const next = working < this.#source.plan.parallel ? nextWork(this.#record.last, teammates) : undefined;
+      const next = working < this.#source.plan.parallel ? this.#next(teammates) : undefined;
       if (next === undefined) break;
-      this.#work(next.teammate, next.task);
+      this.#work(next.teammate, { task: next.task, run: this.#course.begin() });
     }
     this.#settle();
     if (this.#isActive()) this.#wakes.gather();
   }
 
+  #next(teammates: readonly Teammate[]): ReturnType<typeof nextWork<Teammate>> {
+    const { next } = this.#course;
+    const { last } = this.#record;
+    return next === undefined ? nextWork(last, teammates) : dueWork(next, last, teammates);
+  }
+
   /** One run of a member: a task, or what others wrote to it. Claims before anything else happens. */
-  #work(teammate: Teammate, task: TeamTask | undefined, before?: RecordedChild): void {
+  #work(teammate: Teammate, { task, before, run }: Begun): void {
     const { name } = teammate;
     if (task && task.status !== "in_progress")
       this.#record.tell({
@@ -249,15 +265,20 @@ export class Team {
         change: { status: "in_progress", owner: name },
       });
     this.#update(name, { state: "working", ...(task && { task: task.id }), ...(!before && { approved: false }) });
-    const onStart = (agentRun: string, worktree: string | undefined): void =>
+    const onStart = (agentRun: string, worktree: string | undefined): void => {
       this.#update(name, { agentRun, ...(worktree !== undefined && { worktree }) });
+      this.#course.count(run);
+    };
     const { round } = this.#record.last;
     const isGone = (): boolean => this.#isOver || this.#record.last.round !== round;
     const refusal = async (): Promise<string | undefined> => {
       if (isGone()) return "the team has ended";
       return task && !teammate.hasClaimed ? this.#refusal(task, name, teammate.agentRun) : undefined;
     };
-    teammate.begin({ task, before, team: this.#record.last, onStart, refusal }, (done) => {
+    const turn = (): Promise<void> | undefined => this.#course.turn(run);
+    const work = { task, before, due: run?.messages, turn, team: this.#record.last, onStart, refusal };
+    teammate.begin(work, (done) => {
+      this.#course.count(run);
       if (!isGone()) this.#take(teammate, task, done);
     });
   }
@@ -300,7 +321,7 @@ export class Team {
   /** A report of before a resume that the lead has not read. */
   #hear({ id: run, call, name, agent }: RecordedChild, team: TeamState): void {
     const { tasks } = team;
-    const id = [...tasks.keys()].find((it) => call === `task:${inTeam(team, it)}`);
+    const id = [...tasks.keys()].find((it) => call === taskCall(team, it));
     const task = tasks.get(id ?? "");
     // Whose task is not at its end yet will be heard of when it is.
     if (task === undefined || task.status === "in_progress") return;
@@ -340,13 +361,38 @@ export class Team {
   #settle(): void {
     const { mail } = this.#source.children;
     if (this.state === undefined || this.#isActive()) return;
+    // The lead may still write.
+    if (this.#isHeldUp && !mail.isWaiting && !mail.isHeldUp(teamWork)) return;
     const left = [...this.#record.last.tasks.values()].filter(
       ({ status }) => status === "pending" || status === "in_progress",
     );
     const isStuck = left.length > 0 || this.#waiters().length > 0;
     if (!this.#wakes.isEmpty) this.#wakes.flush();
+    else if (this.#isOffCourse(isStuck)) return this.#leaveCourse();
     else if (isStuck && mail.isWaiting) void this.#finish("deadlock", deadlockText(this.#record.last, this.#waiters()));
     if (!isStuck) mail.forgo(teamWork);
+  }
+
+  /** In a replay: whoever waits for what happened then waits in vain. */
+  #isOffCourse(isStuck: boolean): boolean {
+    const { mail } = this.#source.children;
+    return (
+      mail.isHeldUp(teamWork) || (mail.isWaiting && (this.#isHeldUp || (isStuck && this.#course.next !== undefined)))
+    );
+  }
+
+  get #isHeldUp(): boolean {
+    return [...this.#teammates.values()].some((teammate) => teammate.isHeldUp);
+  }
+
+  /** From here on the team goes its own way, and the recorded replies tell what differs. */
+  #leaveCourse(): void {
+    const { mail } = this.#source.children;
+    const isBehind = this.#course.next !== undefined;
+    this.#course.leave();
+    if (isBehind) return this.#schedule();
+    for (const teammate of this.#teammates.values()) teammate.mail.letGo();
+    mail.letGo();
   }
 
   /** Members whose plan nobody has answered. */
@@ -368,13 +414,19 @@ export class Team {
   }
 }
 
+/** Counted by sender: who of two writes first is a matter of time, and a replay has to find the same ids. */
+function messageId(from: string, team: TeamState): string {
+  const count = team.messages.filter((message) => message.from === from).length;
+  return `message:${inTeam(team, from)}:${count + 1}`;
+}
+
 /** What the runs of a member have read, those that a run began with among it. */
 function readBy({ children }: Recorded, member: string): ReadonlySet<string> {
   const own = [...children.values()].filter(({ name }) => name === member);
   return new Set(
     own.flatMap((child) => [
       ...child.conversation.read,
-      ...(child.end !== undefined || isCutOff(child) ? lettersOf(child.call) : []),
+      ...(child.end !== undefined || isCutOff(child) ? messagesOf(child.call) : []),
     ]),
   );
 }

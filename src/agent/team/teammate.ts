@@ -1,3 +1,4 @@
+import { untilAborted } from "../../model/abort.ts";
 import type { AgentRunIds } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import { textOf } from "../../model/message.ts";
@@ -11,6 +12,7 @@ import type { Orphan } from "../assignment.ts";
 import type { Children } from "../children.ts";
 import { Mail } from "../mail.ts";
 import type { RecordedChild, RecordedEnd } from "../recorded.ts";
+import { talkCall, taskCall } from "./calls.ts";
 import { memberText, taskText } from "./text.ts";
 
 export interface TeammateSource {
@@ -42,6 +44,10 @@ export interface Work {
   readonly task: TeamTask | undefined;
   /** Its run from before a resume. */
   readonly before: RecordedChild | undefined;
+  /** Of one without a task, in a replay: the messages it began with then. */
+  readonly due: readonly string[] | undefined;
+  /** In a replay: undefined when its agent run may begin, else resolves then. */
+  readonly turn: () => Promise<void> | undefined;
   readonly team: TeamState;
   /** Its agent run has begun. */
   readonly onStart: (run: string, folder: string | undefined) => void;
@@ -69,6 +75,7 @@ export class Teammate {
   /** It has ended, and waits until the changes of others before it are brought in. */
   #isQueued = false;
   #order = 0;
+  #isEarly = false;
   /** It counts when the run has ended, and the work is where others find it. */
   #claim: Claim | undefined;
   /** It was asked to stop, and has not said no. */
@@ -77,6 +84,7 @@ export class Teammate {
   constructor(source: TeammateSource) {
     this.#source = source;
     this.mail.onWait = source.onWait;
+    this.mail.onHeldUp = source.onWait;
   }
 
   get name(): string {
@@ -106,7 +114,13 @@ export class Teammate {
 
   /** Whether something will come of it, though the changes of tasks from `held` on are not brought in. */
   isActive(held: number): boolean {
-    return this.isWorking && !this.mail.waitsOnlyFor(planAnswer) && !(this.#isQueued && this.#order > held);
+    const waits = this.mail.waitsOnlyFor(planAnswer) || this.isHeldUp;
+    return this.isWorking && !waits && !(this.#isQueued && this.#order > held);
+  }
+
+  /** In a replay: it waits for a letter that it read then, or for others that began before it. */
+  get isHeldUp(): boolean {
+    return this.#isEarly || this.mail.isHeldUp(planAnswer);
   }
 
   /** The place of its task, by which its changes are brought in. */
@@ -160,6 +174,7 @@ export class Teammate {
     const opened = await this.#isolate(work, signal);
     const isolated = opened.ok ? opened.value : undefined;
     this.#folder = isolated?.folder;
+    await this.#itsTurn(work, signal);
     // It had come to its end, and only what follows from that is missing.
     const isOver = before?.end !== undefined;
     const orphan = opened.ok && !isOver ? this.#spawn(work, signal, isolated?.folder) : undefined;
@@ -179,6 +194,15 @@ export class Teammate {
     const status = problem === undefined ? claim.status : "failed";
     const report = [claim.report, problem ?? note ?? ""].filter((it) => it !== "").join("\n\n");
     return { status, report, child };
+  }
+
+  async #itsTurn(work: Work, signal: AbortSignal): Promise<void> {
+    const turn = work.turn();
+    if (turn === undefined) return;
+    this.#isEarly = true;
+    this.#source.onWait();
+    await untilAborted(turn, signal);
+    this.#isEarly = false;
   }
 
   /** What it said of its task, unless its run tells another story. */
@@ -210,11 +234,10 @@ export class Teammate {
     return opened.ok ? opened : { ok: false, error: opened.error.message };
   }
 
-  #spawn({ task, before, team }: Work, signal: AbortSignal, folder: string | undefined): Orphan | undefined {
+  #spawn({ task, before, team, due }: Work, signal: AbortSignal, folder: string | undefined): Orphan | undefined {
     const { terms, agent, children, lead, tools } = this.#source;
-    const letters = task === undefined && !before ? this.mail.take() : undefined;
-    const call =
-      before?.call ?? (task ? `task:${inTeam(team, task.id)}` : `talk:${terms.name}:${letters?.from.join(",") ?? ""}`);
+    const letters = task === undefined && !before ? this.mail.take(due) : undefined;
+    const call = before?.call ?? (task ? taskCall(team, task.id) : talkCall(terms.name, letters?.from ?? []));
     // Who is only written to goes on with what it did last.
     const last = task === undefined && !before ? children.lastNamed(terms.name) : undefined;
     const conversation = before && before.conversation.turns > 0 ? before.conversation : last?.conversation;
@@ -269,12 +292,6 @@ const looking: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "LS", "Tod
 
 /** Tools that change files, and nothing else. */
 const editing: ReadonlySet<string> = new Set(["Write", "Edit"]);
-
-/** The ids of the messages that a run of a member began with, by its call: `talk:NAME:ID,ID`. */
-export function lettersOf(call: string): readonly string[] {
-  const [, ids] = /^talk:[^:]*:(.+)$/.exec(call) ?? [];
-  return ids?.split(",") ?? [];
-}
 
 function lettersText(letters: ReturnType<Mail["take"]>): string {
   return textOf(letters?.message.blocks ?? []);
