@@ -1,8 +1,8 @@
 import type { Diagnostic, SourceTexts } from "../model/diagnostic.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, own } from "../model/json.ts";
 import { nearest } from "../model/names.ts";
 import type { Plan, Scope, Step } from "../model/plan.ts";
-import type { Verdict } from "../model/ports.ts";
+import type { Rights, Verdict } from "../model/ports.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { splitRule } from "../permissions/notation.ts";
 import { subjectKind } from "../permissions/subjects.ts";
@@ -107,17 +107,36 @@ async function judgeCall(source: PermitSource): Promise<Result<readonly Permit[]
   const unknown = unknownTool(call.value.tool, plan);
   if (unknown !== undefined) return err(unknown);
   const permits: Permit[] = [];
+  const refused = await refusedByTool(call.value, source.workspace);
+  const judge = async (rights: Pick<Rights, "judge">): Promise<Verdict> => {
+    const verdict = await rights.judge(call.value);
+    return verdict.decision === "deny" || refused === undefined ? verdict : refused;
+  };
   const signal = new AbortController().signal;
   const root = plan.workflows[plan.root]?.scope;
   for (const { step, path } of root ? agentSteps(root, plan, "") : []) {
     if (step.body.kind !== "agent") continue;
     const agent = plan.agents[step.body.agent];
     const own = rights.value.of({ step, path, signal });
-    permits.push({ step: path, agent: agent?.name ?? step.body.agent, ...(await own.judge(call.value)) });
+    permits.push({ step: path, agent: agent?.name ?? step.body.agent, ...(await judge(own)) });
     for (const { above, ...it } of agent ? agentsBelow({ step, path, signal, agent, rights: own }, plan) : [])
-      permits.push({ step: path, agent: it.agent.name, below: above, ...(await it.rights.judge(call.value)) });
+      permits.push({ step: path, agent: it.agent.name, below: above, ...(await judge(it.rights)) });
   }
   return permits.length > 0 ? ok(permits) : err("no step of it runs an agent");
+}
+
+/** What a tool for files does for nobody, whatever the rules say. */
+async function refusedByTool({ tool, args }: ReadCall, workspace: string): Promise<Verdict | undefined> {
+  const path = own(args, "file_path");
+  // `Write` alone asks about the tool as such.
+  if (typeof path !== "string" || path === ".") return undefined;
+  const [{ placeOf }, { writablePlace }] = await Promise.all([
+    import("../tools/workspace-path.ts"),
+    import("../tools/write-file.ts"),
+  ]);
+  const place = await (tool === "Write" || tool === "Edit" ? writablePlace : placeOf)(workspace, path);
+  if (place.ok) return undefined;
+  return { decision: "deny", rule: { text: place.error, layer: "default" }, toAllow: [] };
 }
 
 /** The tools of a server have its name, and nobody asks the server here. */
@@ -131,7 +150,12 @@ function unknownTool(tool: string, { workflows }: Plan): string | undefined {
   return `no rule speaks of \`${tool}\`: there is no such tool that is judged${near === undefined ? "" : `; did you mean \`${near}\`?`}`;
 }
 
-function readCall(text: string): Result<{ readonly tool: string; readonly args: JsonObject }, string> {
+interface ReadCall {
+  readonly tool: string;
+  readonly args: JsonObject;
+}
+
+function readCall(text: string): Result<ReadCall, string> {
   const split = splitRule(text);
   if (split === undefined)
     return err(`${JSON.stringify(text)} is not a call; write it as \`Bash(git push)\` or \`Write(src/a.ts)\``);

@@ -283,6 +283,19 @@ describe("flow permit", () => {
     expect(place.runs()).toEqual([]);
   });
 
+  it.each([
+    ["Write(.git/hooks/pre-commit)", 6, '".git/hooks/pre-commit" belongs to git, which tools cannot write'],
+    ["Edit(.flow/notes)", 6, "belongs to flow's own state"],
+    ["Read(.flow/notes)", 6, "belongs to flow's own state"],
+    ["Read(.git/HEAD)", 0, "allow"],
+    ["Write(docs/a.md)", 0, "allow"],
+    ["Write", 0, "allow"],
+  ])("knows what the tool does for nobody: %s", async (call, code, said) => {
+    agentThat([], "", 'permissions: { "*": allow }\n');
+    const permitted = await place.flow(["permit", "a.yaml", call]);
+    expect([permitted.code, permitted.stdout]).toEqual([code, expect.stringContaining(said)]);
+  });
+
   it("judges whoever may work below as well, within those above, and ends by what the step's agent may", async () => {
     place.write(
       "tree.yaml",
