@@ -87,7 +87,7 @@ export class Team {
       },
     });
     mail.onWait = () => this.#leadWaits();
-    mail.onHeldUp = () => this.#settle();
+    mail.onHeldUp = () => this.#leadIsHeldUp();
   }
 
   /** Their names. */
@@ -355,6 +355,12 @@ export class Team {
     if (this.#record.last.wakes >= mostWakes)
       void this.#finish("wakes", `the lead was given reports ${mostWakes} times after it had answered`);
     else this.#settle();
+  }
+
+  #leadIsHeldUp(): void {
+    const { mail } = this.#source.children;
+    if (this.state) this.#settle();
+    else if (mail.isHeldUp(teamWork)) mail.letGo();
   }
 
   /** When nobody works any more, the lead gets what there is; when nothing can go on either, the team is at its end. */
