@@ -120,6 +120,30 @@ steps:
       },
     ));
 
+  test("keeps to git's filters, by which a file is not in git as it lies in a folder", () =>
+    within(
+      {
+        ".gitattributes": "*.loud filter=loud\n",
+        "a.txt": "a\n",
+        "w.yaml": `
+steps:
+  work: { isolation: worktree, run: "cat old.loud; echo MORE >> old.loud; echo NEW > new.loud" }
+`,
+      },
+      async (place) => {
+        place.git("config", "filter.loud.clean", "tr A-Z a-z");
+        place.git("config", "filter.loud.smudge", "tr a-z A-Z");
+        place.write("old.loud", "OLD\n");
+        place.commit("kept in small letters");
+        expect(place.git("show", "HEAD:old.loud")).toBe("old\n");
+        const { code, stderr } = await place.flow(["run", "w.yaml"]);
+        expect(code, stderr).toBe(0);
+        expect(outputs(place.events(), "work")["stdout"]).toBe("OLD");
+        expect([place.read("old.loud"), place.read("new.loud")]).toEqual(["OLD\nMORE\n", "NEW\n"]);
+        expect(place.status).toEqual([" M old.loud", "?? new.loud"]);
+      },
+    ));
+
   test("starts from the workspace as it is, with the changes of steps before and new files", () =>
     within(
       {
