@@ -7,7 +7,10 @@ import { build, type Plugin } from "esbuild";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
-const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+const { version, engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly version: string;
+  readonly engines: { readonly node: string };
+};
 
 /**
  * Both ways in. In one file of CommonJS every module still waits until somebody asks for it, and the launcher can keep the
@@ -65,6 +68,7 @@ const { metafile, outputFiles } = await build({
 });
 mkdirSync(dist, { recursive: true });
 for (const { path, text } of outputFiles) put(path, inAscii(text));
+put(join(dist, "node-version.js"), nodeVersion());
 put(join(dist, "index.js"), library());
 put(join(dist, "THIRD-PARTY-LICENSES.txt"), licences(Object.keys(metafile.inputs)));
 copyFileSync(join(root, "src/cli/load.cjs"), join(dist, "load.cjs"));
@@ -86,7 +90,18 @@ function put(path: string, contents: string): void {
 /** The library by its names, which an ES module has to spell out. */
 function library(): string {
   const { library: exported } = createRequire(import.meta.url)(join(dist, "main.cjs")) as { readonly library: object };
-  return `import main from "./main.cjs";\nexport const { ${Object.keys(exported).join(", ")} } = main.library;\n`;
+  const names = Object.keys(exported).join(", ");
+  return `import "./node-version.js";\nimport main from "./main.cjs";\nexport const { ${names} } = main.library;\n`;
+}
+
+/** Comes before the rest, which an old Node cannot even parse. */
+function nodeVersion(): string {
+  const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(engines.node) ?? [];
+  if (major === undefined || minor === undefined) throw new Error(`engines.node is ${engines.node}`);
+  return `const [major, minor] = process.versions.node.split(".").map(Number);
+if (major < ${major} || (major === ${major} && minor < ${minor}))
+  throw new Error("flow-runner needs Node ${major}.${minor} or newer; this is Node " + process.versions.node);
+`;
 }
 
 function packageFolder(path: string): string | undefined {
