@@ -53,7 +53,7 @@ export function decide(question: Question, index: number, step: Step): Verdict {
 }
 
 const run: Verdict = { kind: "run" };
-const skipCancelled: Verdict = { kind: "skip", reason: { kind: "cancelled" } };
+export const skipCancelled: Verdict = { kind: "skip", reason: { kind: "cancelled" } };
 
 /** `success()` apart from cancellation. */
 function gateOf(question: Question, index: number): Verdict {

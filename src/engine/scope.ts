@@ -7,7 +7,7 @@ import { unreachable } from "../model/result.ts";
 import { deadline } from "./deadline.ts";
 import type { Deadline } from "./deadline.ts";
 import type { Verdict } from "./decide.ts";
-import { decide } from "./decide.ts";
+import { decide, skipCancelled } from "./decide.ts";
 import type { Done, Engine, Sight, StepRun } from "./engine.ts";
 import type { Owner } from "./loop.ts";
 import { skipped } from "./reasons.ts";
@@ -111,34 +111,35 @@ class RunningScope implements Owner {
     else this.#options.engine.lane.release();
   }
 
-  /** Settles the step if it may not. A cancel starts nothing, and takes back what a resume finds done: that is entered. */
+  /** Settles the step if it may not, or enters it for what it has done. */
   #mayRun(index: number, run: StepRun): boolean {
     const verdict = this.#verdict(index, run);
     switch (verdict.kind) {
       case "run":
         return true;
       case "skip":
-        if (verdict.reason.kind === "cancelled" && run.engine.past?.holds(run.path)) {
-          this.#begin(index, { ...run, signal: this.#options.signal }, false);
-          return false;
-        }
         run.engine.emit({ type: "step.skipped", step: run.path, reason: verdict.reason });
         this.#settle(index, run, { settled: skipped(verdict.reason) });
         return false;
       case "fail":
         this.#settle(index, run, failStep(run, verdict.error));
         return false;
+      case "enter":
+        this.#begin(index, { ...run, signal: this.#options.signal }, false);
+        return false;
       default:
         return unreachable(verdict);
     }
   }
 
-  #verdict(index: number, { engine, step, signal }: StepRun): Verdict {
-    // The time after the cancel is over, too.
-    if (signal.aborted) return { kind: "skip", reason: { kind: "cancelled" } };
+  /** `enter`: a cancel starts nothing, but what a resume finds done has to be known to be taken back. */
+  #verdict(index: number, { engine, step, path, signal }: StepRun): Verdict | { readonly kind: "enter" } {
     const { scope } = this.#options;
     const asked = { engine, scope, schedule: this.#schedule, sight: this.#sight, cancelled: this.#cancelled };
-    return decide(asked, index, step);
+    // Aborted: the time after the cancel is over, too.
+    const verdict = signal.aborted ? skipCancelled : decide(asked, index, step);
+    const isCut = verdict.kind === "skip" && verdict.reason.kind === "cancelled";
+    return isCut && engine.past?.holds(path) === true ? { kind: "enter" } : verdict;
   }
 
   #begin(index: number, run: StepRun, hasSlot: boolean): void {
