@@ -27,6 +27,8 @@ export interface Engine {
   readonly fingerprint: FingerprintOf | undefined;
   /** What the run left before it was resumed; absent in a new run. */
   readonly past: Past | undefined;
+  /** After a cancel what a resume finds done is entered, to be taken back: no execution starts here. */
+  readonly reenters: boolean;
   /** Outputs of earlier executions; absent where nothing is kept. */
   readonly cache: Cache | undefined;
   readonly emit: Emit;
@@ -73,6 +75,17 @@ export interface StepRun extends Place {
   readonly step: Step;
   readonly path: string;
   readonly signal: AbortSignal;
+}
+
+/** Whether there is something to enter after a cancel; in a step that contains steps all of them may have been skipped. */
+export function isEntered({ engine: { past }, step, path }: Pick<StepRun, "engine" | "step" | "path">): boolean {
+  return past !== undefined && (past.holds(path) || (step.scope !== undefined && past.began(path)));
+}
+
+/** The same where nothing starts, for as long as there is time after the cancel. */
+export function reentering(run: StepRun): StepRun {
+  const { engine } = run;
+  return { ...run, engine: { ...engine, reenters: true }, signal: engine.ending };
 }
 
 /** Runs the body of one item or iteration. */

@@ -8,6 +8,7 @@ import type { Foreach } from "../model/plan.ts";
 import type { Result } from "../model/result.ts";
 import { err, ok } from "../model/result.ts";
 import type { BodyResult, Done, RunOne, StepRun } from "./engine.ts";
+import { isEntered, reentering } from "./engine.ts";
 import type { Owner } from "./loop.ts";
 import { expressionFailure } from "./reasons.ts";
 import { Activity, type Around, givingBack } from "./rest.ts";
@@ -16,7 +17,7 @@ import { seeMore } from "./sight.ts";
 /** Runs a step once per item: side by side as far as `parallel` and the slots allow, results in the order of the items. */
 export function runItems(run: StepRun, foreach: Foreach, runOne: RunOne): BodyResult | Promise<BodyResult> {
   const items = itemsOf(run, foreach);
-  if (!items.ok) return { outcome: "failure", error: items.error };
+  if (!items.ok) return run.engine.reenters ? { outcome: "cancelled" } : { outcome: "failure", error: items.error };
   if (items.value.length === 0) return succeeded([]);
   return new RunningItems({ run, foreach, items: items.value, runOne }).ended;
 }
@@ -86,14 +87,14 @@ class RunningItems implements Owner {
 
   decide(index: number): void {
     const { engine, step, path } = this.#options.run;
-    if (this.#stop.signal.aborted) this.#leaveOut(index);
-    else if (step.scope !== undefined) this.#begin(index, false);
+    if (this.#stop.signal.aborted || engine.reenters) this.#leaveOut(index);
+    else if (step.scope !== undefined) this.#begin(index, this.#options.run, false);
     else if (engine.lane.line(this, index)) engine.emit({ type: "step.ready", step: itemPath(path, index) });
   }
 
   start(index: number): void {
     if (!this.#stop.signal.aborted) {
-      this.#begin(index, true);
+      this.#begin(index, this.#options.run, true);
       return;
     }
     this.#options.run.engine.lane.release();
@@ -133,8 +134,8 @@ class RunningItems implements Owner {
     );
   }
 
-  #begin(index: number, hasSlot: boolean): void {
-    const { run, items, runOne, foreach } = this.#options;
+  #begin(index: number, run: StepRun, hasSlot: boolean): void {
+    const { items, runOne, foreach } = this.#options;
     const { lane, loop } = run.engine;
     const item = items[index] ?? null;
     const own = { item, index, ...(foreach.matrix && { matrix: item }) };
@@ -145,19 +146,21 @@ class RunningItems implements Owner {
     };
     const place = this.#around(index);
     const around = hasSlot ? givingBack(run.engine, place) : place;
-    const result = runOne({ ...run, path: itemPath(run.path, index), sight, signal: this.#stop.signal, around });
+    const signal = run.engine.reenters ? run.signal : this.#stop.signal;
+    const result = runOne({ ...run, path: itemPath(run.path, index), sight, signal, around });
     if (result instanceof Promise) loop.after(result, ended);
     else ended(result);
   }
 
   /** What a resume finds done is entered all the same, so that it can be taken back. */
   #leaveOut(index: number): void {
-    const { engine, path } = this.#options.run;
-    if (engine.past?.holds(itemPath(path, index))) {
-      this.#begin(index, false);
+    const { run } = this.#options;
+    const path = itemPath(run.path, index);
+    if (isEntered({ ...run, path })) {
+      this.#begin(index, reentering(run), false);
       return;
     }
-    engine.emit({ type: "step.skipped", step: itemPath(path, index), reason: { kind: "cancelled" } });
+    run.engine.emit({ type: "step.skipped", step: path, reason: { kind: "cancelled" } });
     this.#settle(index, { outcome: "cancelled" });
   }
 

@@ -1,7 +1,7 @@
 import { iterationPath } from "../model/ids.ts";
 import type { Failure } from "../model/outcome.ts";
 import type { Repeat } from "../model/plan.ts";
-import type { BodyResult, Done, RunOne, Sight, StepRun } from "./engine.ts";
+import { type BodyResult, type Done, isEntered, type RunOne, type Sight, type StepRun } from "./engine.ts";
 import { expressionFailure } from "./reasons.ts";
 import { seeMore } from "./sight.ts";
 
@@ -12,7 +12,8 @@ export async function runIterations(run: StepRun, repeat: Repeat, runOne: RunOne
   let iteration = 1;
   for (; iteration <= repeat.max; iteration++) {
     const path = iterationPath(run.path, iteration);
-    if (run.signal.aborted && !run.engine.past?.holds(path)) return { outcome: "cancelled", done };
+    const isOver = run.signal.aborted || (run.engine.reenters && !isEntered({ ...run, path }));
+    if (isOver) return { outcome: "cancelled", done };
     const sight = seeMore(run.sight, { iteration, previous: last?.outputs ?? null });
     const result = await runOne({ ...run, path, sight });
     for (const execution of result.done ?? []) done.push(execution);

@@ -54,8 +54,12 @@ export type CachedRecall =
 /** The past of a run as its executions ask for it. */
 export interface Past {
   recallCached(asked: Omit<Asked, "fingerprint"> & { readonly key: string }): CachedRecall;
-  /** Whether something at that path or in it is done and was not taken back. */
+  /** Whether something at that path or in it came to its end, and was not taken back. */
   holds(path: string): boolean;
+  /** Whether the step, item or iteration of that path ever began. */
+  began(path: string): boolean;
+  /** How an execution that was given the same as now ended, whatever was asked for since; each is told once. */
+  ended(asked: Asked): Extract<Recall, { kind: "reuse" }> | undefined;
   /** Says that what the execution gives now is not what it gave before. */
   ran(path: string): void;
   /** What is known of an execution; each is told once, so that a later try in the same run starts afresh. */
@@ -161,6 +165,16 @@ export class History {
     let held: ReadonlySet<string> | undefined;
     return {
       holds: (path) => (held ??= this.#held()).has(path),
+      began: (path) => this.#steps.has(path),
+      ended: ({ path, fingerprint }) => {
+        const execution = this.#executions.get(path);
+        if (execution === undefined || told.has(path) || this.#isUndone(path, execution.seq)) return undefined;
+        const { end, seq } = execution;
+        const hasEnded = end.kind === "success" || end.kind === "failure";
+        if (!hasEnded || changeOf(execution.fingerprint, fingerprint) !== undefined) return undefined;
+        told.add(path);
+        return { kind: "reuse", end, seq };
+      },
       ran,
       recallCached: ({ path, step, key }) => {
         const execution = this.#executions.get(path);
@@ -201,8 +215,13 @@ export class History {
   }
 
   #held(): ReadonlySet<string> {
-    const done = [...this.#executions].filter(([path, { seq, end }]) => isDone(end) && !this.#isUndone(path, seq));
-    return new Set(done.flatMap(([path]) => placesAround(path)));
+    const ended = [...this.#executions].flatMap(([path, { seq, end }]): [string, number][] =>
+      end.kind === "success" || end.kind === "failure" ? [[path, seq]] : [],
+    );
+    // What does nothing but give values is no execution, and others have used them.
+    const succeeded = [...this.#steps].filter(([, seq]) => seq > 0);
+    const held = [...ended, ...succeeded].filter(([path, seq]) => !this.#isUndone(path, seq));
+    return new Set(held.flatMap(([path]) => placesAround(path)));
   }
 
   #end(path: string, seq: number, end: PastEnd): void {
@@ -281,10 +300,6 @@ function endOf(line: Extract<LogLine, { type: "step.attempt.finished" }>): PastE
   const kept = outputs === undefined ? {} : { outputs };
   if (outcome === "failure") return { kind: "failure", ...kept, ...(error && { error }), forgiven: false };
   return { kind: "success", ...kept, ...(result !== undefined && { result }) };
-}
-
-function isDone(end: PastEnd): boolean {
-  return end.kind === "success" || (end.kind === "failure" && end.forgiven);
 }
 
 interface Now {

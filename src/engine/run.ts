@@ -83,6 +83,7 @@ export async function runPlan(options: RunOptions): Promise<RunResult> {
     retriable: options.retriable,
     fingerprint: options.fingerprint,
     past: options.past,
+    reenters: false,
     cache: options.cache,
     emit: options.emit,
     clock,

@@ -8,7 +8,7 @@ import { deadline } from "./deadline.ts";
 import type { Deadline } from "./deadline.ts";
 import type { Verdict } from "./decide.ts";
 import { decide, skipCancelled } from "./decide.ts";
-import type { Done, Engine, Sight, StepRun } from "./engine.ts";
+import { type Done, type Engine, isEntered, reentering, type Sight, type StepRun } from "./engine.ts";
 import type { Owner } from "./loop.ts";
 import { skipped } from "./reasons.ts";
 import { Activity, type Around, givingBack, type Waiting } from "./rest.ts";
@@ -72,6 +72,8 @@ class RunningScope implements Owner {
   #needs: Map<number, Edge[]> | undefined;
   /** What steps run under that start after the cancel. */
   #cleanup: Deadline | undefined;
+  /** It is only entered, and something in it had not come to its end: the cancel came there. */
+  #isCut = false;
 
   constructor(options: ScopeOptions) {
     const { scope, workflow, visible, outer, engine } = options;
@@ -125,7 +127,7 @@ class RunningScope implements Owner {
         this.#settle(index, run, failStep(run, verdict.error));
         return false;
       case "enter":
-        this.#begin(index, { ...run, signal: this.#options.signal }, false);
+        this.#begin(index, reentering(run), false);
         return false;
       default:
         return unreachable(verdict);
@@ -134,12 +136,18 @@ class RunningScope implements Owner {
 
   /** `enter`: a cancel starts nothing, but what a resume finds done has to be known to be taken back. */
   #verdict(index: number, { engine, step, path, signal }: StepRun): Verdict | { readonly kind: "enter" } {
+    // The time after the cancel is over, too.
+    if (signal.aborted) return skipCancelled;
     const { scope } = this.#options;
-    const asked = { engine, scope, schedule: this.#schedule, sight: this.#sight, cancelled: this.#cancelled };
-    // Aborted: the time after the cancel is over, too.
-    const verdict = signal.aborted ? skipCancelled : decide(asked, index, step);
-    const isCut = verdict.kind === "skip" && verdict.reason.kind === "cancelled";
-    return isCut && engine.past?.holds(path) === true ? { kind: "enter" } : verdict;
+    const asked = { engine, scope, schedule: this.#schedule, sight: this.#sight };
+    if ((this.#cancelled || this.#isReentered) && isEntered({ engine, step, path })) {
+      const before = decide({ ...asked, cancelled: false }, index, step);
+      if (before.kind === "run") return { kind: "enter" };
+    }
+    const verdict = decide({ ...asked, cancelled: this.#cancelled }, index, step);
+    if (verdict.kind !== "run" || !this.#isReentered || this.#cancelled) return verdict;
+    this.#isCut = true;
+    return decide({ ...asked, cancelled: true }, index, step);
   }
 
   #begin(index: number, run: StepRun, hasSlot: boolean): void {
@@ -169,6 +177,7 @@ class RunningScope implements Owner {
     this.#settled[index] = settled;
     for (const execution of done ?? []) this.#done.push(execution);
     if (settled.outcome !== "skipped") this.#ran = true;
+    if (this.#isReentered && settled.outcome === "cancelled") this.#isCut = true;
     if (settled.conclusion === "failure" && settled.error !== undefined)
       for (const failure of failures ?? [settled.error]) this.#failures.push({ step: path, ...failure });
     for (const next of this.#schedule.settle(index, settled.conclusion)) this.#decideLater(next);
@@ -214,7 +223,11 @@ class RunningScope implements Owner {
   }
 
   get #cancelled(): boolean {
-    return this.#options.signal.aborted;
+    return this.#isCut || this.#options.signal.aborted;
+  }
+
+  get #isReentered(): boolean {
+    return this.#options.engine.reenters;
   }
 
   #stepRun(index: number): StepRun {
@@ -222,13 +235,14 @@ class RunningScope implements Owner {
     const step = scope.steps[index];
     if (step === undefined) throw new Error(`no step ${index}`);
     const around = this.#activity.of(index);
-    return { engine, step, path: stepPath(path, step.id), sight: this.#sight, signal: this.#signal(), around };
+    const own = engine.reenters ? { ...engine, reenters: false } : engine;
+    return { engine: own, step, path: stepPath(path, step.id), sight: this.#sight, signal: this.#signal(), around };
   }
 
   /** What a step that starts now runs under. */
   #signal(): AbortSignal {
     const { engine, signal } = this.#options;
-    if (!signal.aborted) return signal;
+    if (!this.#cancelled) return signal;
     this.#cleanup ??= deadline(engine.clock, timeAfterCancel, engine.ending);
     return this.#cleanup.signal;
   }

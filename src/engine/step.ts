@@ -18,7 +18,7 @@ import { limitsAround, runLimited } from "./limits.ts";
 import { expressionFailure, skipped } from "./reasons.ts";
 import type { Settled } from "./reasons.ts";
 import { type Around, waitIn } from "./rest.ts";
-import type { Past, Recall, RecordedEnd } from "./resume.ts";
+import type { Asked, Past, Recall, RecordedEnd } from "./resume.ts";
 import { mayRetry, retryDelay } from "./retry.ts";
 
 /** How a step ended. */
@@ -97,12 +97,17 @@ function framed(body: RunOne): RunOne {
 function runTries(run: StepRun): BodyResult | Promise<BodyResult> {
   const { engine, step, sight } = run;
   const inputs = engine.evaluator.resolve(step.inputs, sight.visible);
-  if (!inputs.ok) return { outcome: "failure", error: expressionFailure(inputs.error) };
+  if (!inputs.ok) return failed(run, expressionFailure(inputs.error));
   if (!isJsonObject(inputs.value)) throw new Error(`the inputs of ${run.path} are not a map`);
   const timeout = timeoutOf(run);
-  if (!timeout.ok) return { outcome: "failure", error: timeout.error };
+  if (!timeout.ok) return failed(run, timeout.error);
   const last = recallOrTry(run, { inputs: inputs.value, timeout: timeout.value, attempt: 1 });
   return step.undo === undefined ? last : then(last, (value) => withUndo(run, value));
+}
+
+/** Where it is only entered, what it would be given may be gone: then it is not what it was, and has not failed. */
+function failed({ engine }: StepRun, error: Failure): BodyResult {
+  return engine.reenters ? { outcome: "cancelled" } : { outcome: "failure", error };
 }
 
 /** Where the run was resumed, an end that still holds is taken from its past. */
@@ -112,9 +117,7 @@ function recallOrTry(run: StepRun, first: Try): BodyResult | Promise<BodyResult>
   // An item is always plain JSON: no expression gives anything else.
   const item = (sight.visible.contexts["item"] ?? null) as Json;
   const fingerprint = engine.fingerprint(step, first.inputs, item);
-  const recalled = engine.past?.recall({ path, step, fingerprint }) ?? { kind: "new" };
-  // Entered after a cancel for what it has done, and nothing is.
-  if (run.signal.aborted && recalled.kind !== "reuse") return { outcome: "cancelled" };
+  const recalled = recall(engine, { path, step, fingerprint });
   switch (recalled.kind) {
     case "new":
       return tryIt(run, { ...first, fingerprint });
@@ -122,12 +125,19 @@ function recallOrTry(run: StepRun, first: Try): BodyResult | Promise<BodyResult>
       return tryIt(run, { ...first, fingerprint, again: recalled });
     case "lost":
       return { outcome: "failure", error: lost };
+    case "none":
+      return { outcome: "cancelled" };
     case "reuse":
       engine.emit({ type: "step.reused", step: path, end: recalled.seq });
       return reused(run, recalled.end);
     default:
       return unreachable(recalled);
   }
+}
+
+function recall({ past, reenters }: StepRun["engine"], asked: Asked): Recall | { readonly kind: "none" } {
+  if (reenters) return past?.ended(asked) ?? { kind: "none" };
+  return past?.recall(asked) ?? { kind: "new" };
 }
 
 const lost: Failure = {
@@ -150,7 +160,9 @@ function reused(run: StepRun, end: RecordedEnd): BodyResult {
 function tryIt(run: StepRun, first: Try): BodyResult | Promise<BodyResult> {
   const { retry } = run.step;
   const result = runReported(run, first);
-  return retry === undefined ? result : then(result, (failed) => runRetries(run, { retry, first, failed }));
+  return retry === undefined || run.engine.reenters
+    ? result
+    : then(result, (failed) => runRetries(run, { retry, first, failed }));
 }
 
 interface Retries {

@@ -3,6 +3,7 @@ import type { AgentOutcome } from "../model/message.ts";
 import type { RunOutcome } from "../model/outcome.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { giveOrder, type Order } from "../runlog/orders.ts";
+import { startLive } from "./live-run.ts";
 import { isGoingOn, locateRun, noSuchAgent, readRun, type RunsPlace } from "./read-run.ts";
 import { type Refusal, unavailable, usage } from "./requests.ts";
 
@@ -15,6 +16,8 @@ export interface CancelRequest extends RunsPlace {
   readonly children?: boolean;
   /** Everything of the run ends at once: no `undo`, no `always()` step. */
   readonly now?: boolean;
+  /** Called when the run goes on here: what it gives back ends everything at once. */
+  readonly onHere?: () => AbortSignal;
 }
 
 /** What was cancelled, and how it ended: it may have come to an end of its own before it heard. */
@@ -32,10 +35,15 @@ export async function cancelRun(request: CancelRequest): Promise<Result<Cancelle
   const located = locateRun(request.run, request);
   if (!located.ok) return err(usage(located.error));
   const folder = located.value;
-  const run = basename(folder);
   const { agent } = request;
   const now = await standing(folder);
   if (agent === undefined && rests(now)) return cancelResting(folder, request);
+  return cancelGoing(folder, request, now);
+}
+
+async function cancelGoing(folder: string, request: CancelRequest, now: Standing): Promise<Result<Cancelled, Refusal>> {
+  const run = basename(folder);
+  const { agent } = request;
   const nothing = nothingToCancel(run, agent, now);
   if (nothing !== undefined) return err(usage(nothing));
   if (!(await isTaken(folder, orderOf(request)))) {
@@ -79,10 +87,14 @@ function rests({ isAlive, end }: Standing): boolean {
 
 /** Nobody runs it, so that it is resumed and cancelled in one: then it starts nothing. */
 async function cancelResting(folder: string, request: CancelRequest): Promise<Result<Cancelled, Refusal>> {
-  const { now = false } = request;
   const asked = AbortSignal.abort("SIGINT");
+  const kill = request.now ? asked : request.onHere?.();
   const { goOnWith } = await import("./go-on.ts");
-  const result = await goOnWith({ run: folder, signal: asked, ...(now && { kill: asked }) });
+  const asks = { run: folder, asItWas: true, signal: asked, ...(kill && { kill }) };
+  const result = await startLive(asks, goOnWith);
+  // Somebody else has just begun the same, or to resume it.
+  if (!result.started && !("finished" in result) && isGoingOn(folder))
+    return cancelGoing(folder, request, await standing(folder));
   if ("finished" in result) return ok({ run: result.finished.run, outcome: result.finished.outcome });
   return result.started ? ok({ run: result.end.run, outcome: result.end.outcome }) : err(result.refusal);
 }

@@ -14,11 +14,16 @@ import {
   type Watched,
 } from "./requests.ts";
 import { openPast, type PastRun } from "./past-run.ts";
-import { finishedEnd, inheritPlan, isUnchanged, readWishes, resumeRun } from "./resume.ts";
+import { finishedEnd, inheritPlan, isUnchanged, isWhole, readWishes, resumeRun } from "./resume.ts";
 import { answersOf } from "./typed-answers.ts";
 
+interface GoOnRequest extends ResumeRequest, Watched {
+  /** By the plan in the log, where it is whole: nothing new is to start, and what was done is to be known again. */
+  readonly asItWas?: boolean;
+}
+
 /** Goes on with a run from its log, which is locked meanwhile. */
-export async function goOnWith(request: ResumeRequest & Watched): Promise<ResumeResult> {
+export async function goOnWith(request: GoOnRequest): Promise<ResumeResult> {
   const found = locateRun(request.run, request);
   if (!found.ok) return { started: false, refusal: usage(found.error) };
   const past = await openPast(found.value);
@@ -33,10 +38,11 @@ export async function goOnWith(request: ResumeRequest & Watched): Promise<Resume
   }
 }
 
-async function goOn(request: ResumeRequest & Watched, past: PastRun): Promise<ResumeResult> {
+async function goOn(request: GoOnRequest, past: PastRun): Promise<ResumeResult> {
   const source = inheritPlan(past, request);
   const { file } = source;
-  const isKnown = file === undefined || (request.workflow === undefined && isUnchanged(past));
+  const stands = request.asItWas ? isWhole : isUnchanged;
+  const isKnown = file === undefined || (request.workflow === undefined && stands(past));
   const prepared = isKnown ? preparedFromLog(past) : await prepareAgain({ file, env: request.env }, past);
   if ("kind" in prepared) return { started: false, refusal: prepared };
   const conditions = { ...request, ...inheritReplies(request, past) };

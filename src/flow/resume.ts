@@ -19,11 +19,16 @@ import { version } from "./version.ts";
  * Whether the files are what the plan in the log was made of, by the same flow: then it is not made again. A plan that
  * names agents is, because a new file may come before the one it found; so is one in which a secret was masked.
  */
-export function isUnchanged({ plan, flow, workspace }: PastRun): boolean {
-  if (flow !== version || plan.files.length === 0) return false;
+export function isUnchanged(past: PastRun): boolean {
+  const { plan, workspace } = past;
+  if (plan.files.length === 0 || !isWhole(past)) return false;
   if (Object.keys(plan.agents).some((key) => !key.includes("#"))) return false;
-  const isSame = plan.files.every(({ path, sha256 }) => hashOf(resolve(workspace, path)) === sha256);
-  return isSame && !JSON.stringify(plan).includes("***");
+  return plan.files.every(({ path, sha256 }) => hashOf(resolve(workspace, path)) === sha256);
+}
+
+/** Whether the plan in the log can be gone on with, whatever has become of the files. */
+export function isWhole({ plan, flow }: PastRun): boolean {
+  return flow === version && !JSON.stringify(plan).includes("***");
 }
 
 function hashOf(file: string): string | undefined {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { readsRun, refuse, type RunFlags } from "../open-run.ts";
 import { print, say } from "../output.ts";
+import { onSignals } from "../signals.ts";
 
 interface CancelFlags extends RunFlags {
   readonly agent?: string;
@@ -29,6 +30,7 @@ async function cancel(run: string, flags: CancelFlags, command: Command): Promis
     run,
     children: !alone,
     now,
+    onHere: () => onSignals().kill,
     ...(agent !== undefined && { agent }),
     ...(runsDir !== undefined && { runsDir }),
   });
