@@ -66,8 +66,8 @@ export interface MemberRun {
   readonly task?: string;
   /** What others had written then, by the ids of their messages. */
   readonly messages: readonly string[];
-  /** Which agent run of the members it was, from 0; absent of one that never was one. */
-  readonly place?: number;
+  /** Id of its agent run; absent of one that never came to have one. */
+  readonly id?: string;
 }
 
 /** Where an agent run belongs: its step, its id, the folder it works in. */

@@ -47,6 +47,8 @@ export interface Spawn extends Pick<Assignment, "recorded" | "more" | "membershi
   readonly target: Target;
   readonly spawned: Omit<SpawnedBy, "depth" | "background">;
   readonly prompt: string;
+  /** In a replay: one that was kept for it. */
+  readonly id?: string;
   /** It takes the place of one that was cut off. */
   readonly isAgain?: boolean;
   /** Of its attempt: a narrower signal, rules, a folder of its own. */
@@ -67,6 +69,7 @@ export class Children {
   #count: number;
   /** How many there were, one that was cut off and taken up again as one. */
   #spawned: number;
+  readonly #reserved = new Set<string>();
   #hasClosed = false;
   /** What a child threw. */
   #bug: unknown;
@@ -152,20 +155,30 @@ export class Children {
   }
 
   /** Starts one at once, for somebody who keeps the count of places. Undefined when there have been too many. */
-  spawn({ target, spawned, prompt, attempt, isAgain = false, ...run }: Spawn): Orphan | undefined {
+  spawn({ target, spawned, prompt, attempt, id, isAgain = false, ...run }: Spawn): Orphan | undefined {
     if (!isAgain && this.#refuse() !== undefined) return undefined;
-    const { ids, level } = this.#source;
+    const { level } = this.#source;
     const { permissions, ...around } = attempt;
     const made = childAttempt(this.#source, { target, prompt });
     const { body } = made.step;
     const step = { ...made.step, body: body.kind === "agent" && permissions ? { ...body, permissions } : body };
     return this.#run(target, {
       ...run,
-      id: `${ids.agent}.${++this.#count}`,
+      id: id ?? this.#nextId(),
       spawned: { ...spawned, depth: level, background: true },
       attempt: { ...made, step, ...around },
       isFree: true,
     });
+  }
+
+  /** In a replay: ids that others have, whenever they begin. */
+  reserve(ids: readonly string[]): void {
+    for (const id of ids) this.#reserved.add(id);
+  }
+
+  #nextId(): string {
+    const id = `${this.#source.ids.agent}.${++this.#count}`;
+    return this.#reserved.has(id) ? this.#nextId() : id;
   }
 
   /** The last child of that name. */
@@ -191,13 +204,13 @@ export class Children {
   }
 
   #begin(order: Order, call: string, before: RecordedChild | undefined): Orphan {
-    const { ids, level } = this.#source;
+    const { level } = this.#source;
     const { title, name, background, target, again } = order;
     const spawned: SpawnedBy = { call, title, depth: level, background, ...(name !== undefined && { name }) };
     const cutOff = before && before.conversation.turns > 0 ? before.conversation : undefined;
     const recorded = cutOff ?? again?.conversation;
     return this.#run(target, {
-      id: `${ids.agent}.${++this.#count}`,
+      id: this.#nextId(),
       spawned,
       attempt: childAttempt(this.#source, { ...order, prompt: givenText(order) }),
       ...(recorded && { recorded }),

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import type { MemberRun, Replayed } from "../agent/agent-ports.ts";
 import { isTeamCall, messagesOf } from "../agent/team/calls.ts";
+import type { SpawnedBy } from "../model/agent-event.ts";
 import { askedAs } from "../model/ids.ts";
 import type { LogLine } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
@@ -47,12 +48,7 @@ export async function courseOf(file: string): Promise<Replayed | undefined> {
   const log = await readWholeLog(file);
   if (!log.ok || log.value.lines.some(({ type }) => type === "run.resumed")) return undefined;
   const read = new Map<string, readonly string[]>();
-  const teams = new Map<string, TeamRuns>();
-  const ledBy = (agent: string): TeamRuns => {
-    const known = teams.get(agent) ?? { begun: [], count: 0 };
-    teams.set(agent, known);
-    return known;
-  };
+  const begun = new Map<string, MemberRun[]>();
   for (const line of log.value.lines) {
     if (line.type === "turn.started")
       read.set(`${line.agent} ${line.turn}`, read.get(`${line.agent} ${line.turn}`) ?? []);
@@ -60,27 +56,22 @@ export async function courseOf(file: string): Promise<Replayed | undefined> {
     else if (line.type === "team.member.updated" && line.change.state === "working") {
       const { member, change } = line;
       const { task } = change;
-      ledBy(line.agent).begun.push({ member, ...(typeof task === "string" && { task }), messages: [] });
-    } else if (line.type === "agent.started" && line.parent !== null && isTeamCall(line.spawned?.call ?? ""))
-      count(ledBy(line.parent), line.spawned?.name, line.spawned?.call ?? "");
+      const runs = begun.get(line.agent) ?? [];
+      begun.set(line.agent, [...runs, { member, ...(typeof task === "string" && { task }), messages: [] }]);
+    } else if (line.type === "agent.started" && line.parent !== null && line.spawned)
+      identify(begun.get(line.parent) ?? [], line.agent, line.spawned);
   }
   return {
     readings: (agent, turn) => read.get(`${agent} ${turn}`),
-    memberRuns: (lead) => teams.get(lead)?.begun ?? [],
+    memberRuns: (lead) => begun.get(lead) ?? [],
   };
 }
 
-interface TeamRuns {
-  readonly begun: MemberRun[];
-  /** Of their agent runs. */
-  count: number;
-}
-
 /** A member does one thing after the other: an agent run of it is that of what it began last. */
-function count(team: TeamRuns, member: string | undefined, call: string): void {
-  const at = team.begun.findLastIndex((run) => run.member === member);
-  const run = team.begun[at];
-  if (run !== undefined) team.begun[at] = { ...run, messages: messagesOf(call), place: team.count++ };
+function identify(runs: MemberRun[], id: string, { call, name }: SpawnedBy): void {
+  const at = isTeamCall(call) ? runs.findLastIndex(({ member }) => member === name) : -1;
+  const run = runs[at];
+  if (run !== undefined) runs[at] = { ...run, id, messages: messagesOf(call) };
 }
 
 /** The log of a run as every command names one, or a log file: it may be kept under any name, beside the tests that use it. */

@@ -8,8 +8,9 @@ permissions: { "*": allow }
 agents:
   one: { instructions: You are one., tools: [Bash] }
   two: { instructions: You are two., tools: [Bash] }
+  kid: { instructions: You are kid. }
 steps:
-  a: { agent: { prompt: Lead., tools: [Bash], team: { members: [one, two], parallel: 2 } } }
+  a: { agent: { prompt: Lead., tools: [Bash], subagents: [kid], team: { members: [one, two], parallel: 2 } } }
 outputs: { text: "\${{ steps.a.outputs.text }}" }
 `;
 
@@ -44,6 +45,18 @@ ${answers}${(works(40) + answers).repeat(3)}
     - { delay: 100ms, calls: [${says("one", "two says hello")}] }
     - { delay: 20ms, calls: [${says("lead", "two tells")}] }
 ${works(250)}${answers}${(works(40) + answers).repeat(3)}`,
+  "whose lead adds tasks and spawns a sub-agent while they work": `agents:
+  a:
+    - { calls: [{ name: TeamCreate, args: { name: t } }, ${task("A")}, ${task("B")}] }
+    - { calls: [{ name: Bash, args: { command: sleep 0.2 } }, { name: Task, args: { description: d, prompt: p, subagent_type: kid } }] }
+    - { delay: 300ms, calls: [${task("C")}, ${task("D", ", owner: one")}] }
+    - { text: waiting }
+${'    - { text: "heard ${{ message }}" }\n'.repeat(8)}
+  kid: [{ text: kid is done }]
+  one:
+${works(600)}${answers}${(works(40) + answers).repeat(3)}
+  two:
+${works(20)}${answers}${(works(500) + answers).repeat(3)}`,
 };
 
 const replays = 4;

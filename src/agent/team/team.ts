@@ -19,7 +19,6 @@ import type { Children } from "../children.ts";
 import type { Recorded, RecordedChild } from "../recorded.ts";
 import { isTaskCall, messagesOf, taskCall } from "./calls.ts";
 import { deadlockText, dueWork, nextWork, noReceiver, receiversOf } from "./rules.ts";
-import { Course } from "./course.ts";
 import { TeamRecord } from "./record.ts";
 import { TaskList } from "./task-list.ts";
 import { type Done, planAnswer, Teammate, type Work } from "./teammate.ts";
@@ -60,7 +59,8 @@ export class Team {
   readonly #wakes: Wakes;
   /** What its tools do to the tasks. */
   readonly tasks: TaskList;
-  readonly #course: Course;
+  /** In a replay: what members began then and have not begun yet. */
+  #course: readonly MemberRun[];
   #isClosed = false;
   /** Resolves when nobody of a team that has ended is at work any more. */
   #ending: Promise<void> = Promise.resolve();
@@ -70,7 +70,8 @@ export class Team {
     const record = new TeamRecord(source.ids, source.tell);
     this.#source = source;
     this.#record = record;
-    this.#course = new Course(source.ports.replayed?.memberRuns(source.ids.agent) ?? []);
+    this.#course = source.ports.replayed?.memberRuns(source.ids.agent) ?? [];
+    source.children.reserve(this.#course.flatMap(({ id = [] }) => id));
     this.#wakes = new Wakes({
       mail,
       clock: source.ports.clock,
@@ -242,16 +243,18 @@ export class Team {
       const working = teammates.filter(({ isWorking }) => isWorking).length;
       const next = working < this.#source.plan.parallel ? this.#next(teammates) : undefined;
       if (next === undefined) break;
-      this.#work(next.teammate, { task: next.task, run: this.#course.begin() });
+      const [run, ...left] = this.#course;
+      this.#course = left;
+      this.#work(next.teammate, { task: next.task, run });
     }
     this.#settle();
     if (this.#isActive()) this.#wakes.gather();
   }
 
   #next(teammates: readonly Teammate[]): ReturnType<typeof nextWork<Teammate>> {
-    const { next } = this.#course;
+    const [due] = this.#course;
     const { last } = this.#record;
-    return next === undefined ? nextWork(last, teammates) : dueWork(next, last, teammates);
+    return due === undefined ? nextWork(last, teammates) : dueWork(due, last, teammates);
   }
 
   /** One run of a member: a task, or what others wrote to it. Claims before anything else happens. */
@@ -267,7 +270,6 @@ export class Team {
     this.#update(name, { state: "working", ...(task && { task: task.id }), ...(!before && { approved: false }) });
     const onStart = (agentRun: string, worktree: string | undefined): void => {
       this.#update(name, { agentRun, ...(worktree !== undefined && { worktree }) });
-      this.#course.count(run);
     };
     const { round } = this.#record.last;
     const isGone = (): boolean => this.#isOver || this.#record.last.round !== round;
@@ -275,10 +277,16 @@ export class Team {
       if (isGone()) return "the team has ended";
       return task && !teammate.hasClaimed ? this.#refusal(task, name, teammate.agentRun) : undefined;
     };
-    const turn = (): Promise<void> | undefined => this.#course.turn(run);
-    const work = { task, before, due: run?.messages, turn, team: this.#record.last, onStart, refusal };
+    const work = {
+      task,
+      before,
+      due: run?.id === undefined ? undefined : run.messages,
+      id: run?.id,
+      team: this.#record.last,
+      onStart,
+      refusal,
+    };
     teammate.begin(work, (done) => {
-      this.#course.count(run);
       if (!isGone()) this.#take(teammate, task, done);
     });
   }
@@ -382,9 +390,7 @@ export class Team {
   /** In a replay: whoever waits for what happened then waits in vain. */
   #isOffCourse(isStuck: boolean): boolean {
     const { mail } = this.#source.children;
-    return (
-      mail.isHeldUp(teamWork) || (mail.isWaiting && (this.#isHeldUp || (isStuck && this.#course.next !== undefined)))
-    );
+    return mail.isHeldUp(teamWork) || (mail.isWaiting && (this.#isHeldUp || (isStuck && this.#course.length > 0)));
   }
 
   get #isHeldUp(): boolean {
@@ -394,8 +400,8 @@ export class Team {
   /** From here on the team goes its own way, and the recorded replies tell what differs. */
   #leaveCourse(): void {
     const { mail } = this.#source.children;
-    const isBehind = this.#course.next !== undefined;
-    this.#course.leave();
+    const isBehind = this.#course.length > 0;
+    this.#course = [];
     if (isBehind) return this.#schedule();
     for (const teammate of this.#teammates.values()) teammate.mail.letGo();
     mail.letGo();

@@ -1,4 +1,3 @@
-import { untilAborted } from "../../model/abort.ts";
 import type { AgentRunIds } from "../../model/ids.ts";
 import type { Json } from "../../model/json.ts";
 import { textOf } from "../../model/message.ts";
@@ -46,8 +45,8 @@ export interface Work {
   readonly before: RecordedChild | undefined;
   /** Of one without a task, in a replay: the messages it began with then. */
   readonly due: readonly string[] | undefined;
-  /** In a replay: undefined when its agent run may begin, else resolves then. */
-  readonly turn: () => Promise<void> | undefined;
+  /** In a replay: the id of its agent run. */
+  readonly id: string | undefined;
   readonly team: TeamState;
   /** Its agent run has begun. */
   readonly onStart: (run: string, folder: string | undefined) => void;
@@ -75,7 +74,6 @@ export class Teammate {
   /** It has ended, and waits until the changes of others before it are brought in. */
   #isQueued = false;
   #order = 0;
-  #isEarly = false;
   /** It counts when the run has ended, and the work is where others find it. */
   #claim: Claim | undefined;
   /** It was asked to stop, and has not said no. */
@@ -118,9 +116,9 @@ export class Teammate {
     return this.isWorking && !waits && !(this.#isQueued && this.#order > held);
   }
 
-  /** In a replay: it waits for a letter that it read then, or for others that began before it. */
+  /** In a replay: it waits for a letter that it read then. */
   get isHeldUp(): boolean {
-    return this.#isEarly || this.mail.isHeldUp(planAnswer);
+    return this.mail.isHeldUp(planAnswer);
   }
 
   /** The place of its task, by which its changes are brought in. */
@@ -174,7 +172,6 @@ export class Teammate {
     const opened = await this.#isolate(work, signal);
     const isolated = opened.ok ? opened.value : undefined;
     this.#folder = isolated?.folder;
-    await this.#itsTurn(work, signal);
     // It had come to its end, and only what follows from that is missing.
     const isOver = before?.end !== undefined;
     const orphan = opened.ok && !isOver ? this.#spawn(work, signal, isolated?.folder) : undefined;
@@ -194,15 +191,6 @@ export class Teammate {
     const status = problem === undefined ? claim.status : "failed";
     const report = [claim.report, problem ?? note ?? ""].filter((it) => it !== "").join("\n\n");
     return { status, report, child };
-  }
-
-  async #itsTurn(work: Work, signal: AbortSignal): Promise<void> {
-    const turn = work.turn();
-    if (turn === undefined) return;
-    this.#isEarly = true;
-    this.#source.onWait();
-    await untilAborted(turn, signal);
-    this.#isEarly = false;
   }
 
   /** What it said of its task, unless its run tells another story. */
@@ -234,7 +222,7 @@ export class Teammate {
     return opened.ok ? opened : { ok: false, error: opened.error.message };
   }
 
-  #spawn({ task, before, team, due }: Work, signal: AbortSignal, folder: string | undefined): Orphan | undefined {
+  #spawn({ task, before, team, due, id }: Work, signal: AbortSignal, folder: string | undefined): Orphan | undefined {
     const { terms, agent, children, lead, tools } = this.#source;
     const letters = task === undefined && !before ? this.mail.take(due) : undefined;
     const call = before?.call ?? (task ? taskCall(team, task.id) : talkCall(terms.name, letters?.from ?? []));
@@ -249,6 +237,7 @@ export class Teammate {
       attempt: { signal, ...(folder !== undefined && { workspace: folder }), ...(permissions && { permissions }) },
       ...(conversation && { recorded: conversation }),
       ...(before && { isAgain: true }),
+      ...(id !== undefined && { id }),
       ...(last && letters && { more: letters.message }),
       membership: {
         // Those of the team it leads have the same names; its last words are its report.

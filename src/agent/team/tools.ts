@@ -129,7 +129,7 @@ function addTool(team: Team): Tool {
         ...(active !== undefined && { activeForm: active }),
         ...(owner !== undefined && { owner }),
       });
-      return added.ok ? ok(`Added: ${line(added.value)}`) : added;
+      return added.ok ? ok(`Added: ${titleOf(added.value)}`) : added;
     },
   });
 }
@@ -162,7 +162,7 @@ function updateTool(team: Team, who: string): Tool {
           report: report ?? "",
         });
       const changed = await team.tasks.change(task, changeOf(args));
-      return changed.ok ? ok(`Now: ${line(changed.value)}`) : changed;
+      return changed.ok ? ok(`Changed: ${titleOf(changed.value)}`) : changed;
     },
   });
 }
@@ -276,6 +276,11 @@ function isKindOf(kind: TeamMessageKind, isLead: boolean): boolean {
     case "broadcast":
       return true;
   }
+}
+
+/** A task without what becomes of it: that may be another a moment later, and a replay has to find the same. */
+function titleOf({ id: name, subject: what, dependsOn: before }: TeamTask): string {
+  return `${name}. ${what}${before.length === 0 ? "" : `, after ${before.join(", ")}`}`;
 }
 
 function line({ id: name, subject: what, status, owner, dependsOn: before }: TeamTask): string {
