@@ -1,4 +1,4 @@
-import { closeSync, readdirSync, readSync } from "node:fs";
+import { closeSync, readdirSync, readSync, realpathSync } from "node:fs";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { openRegular } from "../source/open.ts";
 import { dialectOf, foreignFolders, foreignStem, userFolders } from "./dialects/index.ts";
@@ -8,9 +8,12 @@ export const agentEndings: readonly string[] = [".yaml", ".yml", ".md"];
 
 /** Where an agent's file may lie, nearest first; within one place the endings compete. */
 export function agentPlaces(folder: string, workspace: string, name: string): string[][] {
-  const own = ownFolders(folder, workspace).map((place) => agentEndings.map((ending) => resolve(place, name + ending)));
-  const foreign = foreignPlaces(folder, workspace).map((place) => [resolve(place, `${name}.md`)]);
-  return [...own, ...foreign];
+  return ownFolders(folder, workspace).map((place) => agentEndings.map((ending) => resolve(place, name + ending)));
+}
+
+/** Where a file of that name may lie among those of other programs. */
+export function foreignAgentPlaces(folder: string, workspace: string, name: string): string[][] {
+  return foreignPlaces(folder, workspace).map((place) => [resolve(place, `${name}.md`)]);
 }
 
 /** Whether a text names a file and not an agent: but for the ending it may be both, as OpenCode's `team/reviewer`. */
@@ -30,9 +33,21 @@ function declaredIn(places: readonly string[], name: string): readonly string[] 
   for (const place of places) {
     if (place.includes(`opencode${sep}`)) continue;
     const found = markdownIn(place).filter((path) => declaredName(path) === name);
-    if (found.length > 0) return found;
+    if (found.length > 0) return once(found);
   }
   return [];
+}
+
+/** Links to a file are that file. */
+function once(paths: readonly string[]): readonly string[] {
+  const real = (path: string): string => {
+    try {
+      return realpathSync(path);
+    } catch {
+      return path;
+    }
+  };
+  return [...new Map(paths.toReversed().map((path) => [real(path), path])).values()].toReversed();
 }
 
 /** An agent's file, and the name it goes by as long as nobody has read it. */

@@ -12,6 +12,7 @@ import {
   builtInPath,
   declaredAs,
   declaredByUser,
+  foreignAgentPlaces,
   isFileName,
   userAgentPlaces,
 } from "./agent-files.ts";
@@ -67,7 +68,11 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
   const findInConfigs = createConfigAgents(options);
   const opened = new Map<string, AgentFile | "refused">();
 
-  const own: AgentShelf["own"] = (folder, name, at) => firstOf(agentPlaces(folder, workspace, name), name, at);
+  /** Other programs go by the name inside, and only then by the file's. */
+  const own: AgentShelf["own"] = async (folder, name, at) =>
+    (await firstOf(agentPlaces(folder, workspace, name), name, at)) ??
+    (await openDeclared(declaredAs(name, folder, workspace), name, at)) ??
+    (await firstOf(foreignAgentPlaces(folder, workspace, name), name, at));
   return {
     find,
     own,
@@ -76,11 +81,10 @@ export function createAgentShelf(options: AgentShelfOptions): AgentShelf {
 
   async function find(folder: string, name: string, at: Span): Promise<AgentFile | "refused" | undefined> {
     const written = name.includes("/") || isFileName(name) ? [[resolve(folder, name)]] : [];
-    const places = isFileName(name) ? written : [...written, ...agentPlaces(folder, workspace, name)];
-    const found = await firstOf(places, name, at);
+    const found = await firstOf(written, name, at);
     if (found !== undefined || isFileName(name)) return found;
     return (
-      (await openDeclared(declaredAs(name, folder, workspace), name, at)) ??
+      (await own(folder, name, at)) ??
       (await inConfig({ paths: opencodeConfigs(folder, workspace), within: workspace }, name, at)) ??
       (await openIf(builtInPath(builtIns, name), at)) ??
       (await firstOf(userAgentPlaces(home, name), name, at)) ??

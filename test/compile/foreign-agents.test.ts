@@ -331,6 +331,16 @@ describe("an agent is found", () => {
     expect(agentOf(compiled).instructions).toBe("Ours.");
   });
 
+  test("by its name inside before another by the name of its file", async () => {
+    const compiled = await checkFiles({
+      "main.yaml": main("painter"),
+      ".claude/agents/painter.md": file.replace("painter", "other").replace("You paint", "You draw"),
+      ".claude/agents/zoe.md": file,
+    });
+    expect(agentOf(compiled).instructions).toBe("You paint.");
+    expect(compiled.diagnostics).toEqual([]);
+  });
+
   test("by the first of two that call themselves so in one folder, and that is said", async () => {
     const compiled = await checkFiles({
       "main.yaml": main("painter"),
