@@ -60,6 +60,8 @@ export interface Past {
   began(path: string): boolean;
   /** How an execution that was given the same as now ended, whatever was asked for since; each is told once. */
   ended(asked: Asked): Extract<Recall, { kind: "reuse" }> | undefined;
+  /** Says what an execution whose end is not in the log has come to all the same. */
+  finish(path: string, end: { readonly outputs: Json; readonly result: Json }): void;
   /** Says that what the execution gives now is not what it gave before. */
   ran(path: string): void;
   /** What is known of an execution; each is told once, so that a later try in the same run starts afresh. */
@@ -163,13 +165,16 @@ export class History {
     const isAsked = (path: string, since: number): boolean =>
       froms.some(({ seq, matches }) => seq > since && matches(path));
     let held: ReadonlySet<string> | undefined;
+    const finished = new Map<string, PastEnd>();
     return {
-      holds: (path) => (held ??= this.#held()).has(path),
+      finish: (path, end) => void finished.set(path, { kind: "success", ...end }),
+      holds: (path) => (held ??= this.#held(finished)).has(path),
       began: (path) => this.#steps.has(path),
       ended: ({ path, fingerprint }) => {
         const execution = this.#executions.get(path);
         if (execution === undefined || told.has(path) || this.#isUndone(path, execution.seq)) return undefined;
-        const { end, seq } = execution;
+        const { seq } = execution;
+        const end = finished.get(path) ?? execution.end;
         const hasEnded = end.kind === "success" || end.kind === "failure";
         if (!hasEnded || changeOf(execution.fingerprint, fingerprint) !== undefined) return undefined;
         told.add(path);
@@ -214,9 +219,9 @@ export class History {
     };
   }
 
-  #held(): ReadonlySet<string> {
+  #held(finished: ReadonlyMap<string, PastEnd>): ReadonlySet<string> {
     const ended = [...this.#executions].flatMap(([path, { seq, end }]): [string, number][] =>
-      end.kind === "success" || end.kind === "failure" ? [[path, seq]] : [],
+      finished.has(path) || end.kind === "success" || end.kind === "failure" ? [[path, seq]] : [],
     );
     // What does nothing but give values is no execution, and others have used them.
     const succeeded = [...this.#steps].filter(([, seq]) => seq > 0);

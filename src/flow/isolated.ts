@@ -5,7 +5,7 @@ import type { Agent, Plan, Scope, Step } from "../model/plan.ts";
 import type { Attempt, Execute, Wait } from "../model/ports.ts";
 import { ok } from "../model/result.ts";
 import type { Order } from "../worktree/turns.ts";
-import type { Closed } from "./worktree-closed.ts";
+import type { Closed, Finished } from "./worktree-closed.ts";
 import type { Worktrees } from "./worktrees.ts";
 
 interface Isolation {
@@ -17,7 +17,7 @@ interface Isolation {
 
 /** `isolation: worktree`: each attempt works in a worktree of its own, and a success brings its changes back. */
 export function isolated(execute: Execute, { plan, worktrees, workspace }: Isolation): Execute {
-  const shown: Shown = (path) => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
+  const shown = shownIn(workspace);
   return (attempt) =>
     attempt.step.isolation === undefined
       ? execute(attempt)
@@ -26,6 +26,10 @@ export function isolated(execute: Execute, { plan, worktrees, workspace }: Isola
 
 /** A path as a message has it. */
 type Shown = (path: string) => string;
+
+function shownIn(workspace: string): Shown {
+  return (path) => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
+}
 
 interface Surroundings {
   readonly shown: Shown;
@@ -60,10 +64,16 @@ async function runIsolated(
   return withPatch(result, await close({ apply: true, result: gave, outputs, wait }), shown);
 }
 
+/** What an execution gave whose changes arrived after flow had died. */
+export function arrived({ result, closed }: Finished, workspace: string): { outputs: Json; result: Json } {
+  const { outputs = null, ...whole } = withPatch(result, closed, shownIn(workspace));
+  return { outputs, result: whole.outcome === "success" ? whole.result : outputs };
+}
+
 /** Worktrees for the members of teams. */
 export function memberIsolation({ options, worktrees }: MemberSource): NonNullable<AgentPorts["isolate"]> {
   const { plan, workspace } = options;
-  const shown: Shown = (path) => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
+  const shown = shownIn(workspace);
   return async ({ step, owner, order, into, goesOn, signal }) => {
     const all = await worktrees();
     const finished = goesOn ? all.finished(owner) : undefined;

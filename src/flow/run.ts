@@ -115,7 +115,7 @@ async function runOn(resources: RunResources, { options, course, spent }: Runnin
   const worktrees = worktreesOf(resources, { options, course });
   // What a crash has left of them is in its place before anything begins.
   if (before?.worktrees.isEmpty === false || worktreesOfRuns(options.workspace).length > 0)
-    await (await worktrees.get()).recover();
+    await recover(await worktrees.get(), { options, before });
   const made = { ...resources, options, instructions, skills, run, before, worktrees: worktrees.get };
   const { execute, waiting, close } = createExecute(made);
   const cached = { ...options, plan: defined };
@@ -162,6 +162,18 @@ async function runOn(resources: RunResources, { options, course, spent }: Runnin
     ...(open.length > 0 && { waiting: open }),
     log: log.file,
   };
+}
+
+async function recover(worktrees: Worktrees, { options, before }: Recovering): Promise<void> {
+  const finished = await worktrees.recover();
+  if (finished.size === 0) return;
+  const { arrived } = await import("./isolated.ts");
+  for (const [path, end] of finished) before?.past.finish(path, arrived(end, options.workspace));
+}
+
+interface Recovering {
+  readonly options: Pick<StartOptions, "workspace">;
+  readonly before: Course["before"];
 }
 
 /** The worktrees of a run, made when somebody asks for the first. */

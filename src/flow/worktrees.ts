@@ -50,7 +50,7 @@ export interface Worktrees {
   /** What an execution had given whose changes are in the workspace, though the run died before its end was in the log. */
   finished(owner: string): Finished | undefined;
   /** Finishes what a run that died has left half done, of this run and of others in the repository. */
-  recover(): Promise<void>;
+  recover(): Promise<ReadonlyMap<string, Finished>>;
   /** Waits for those that are being closed, not for long. */
   end(): Promise<void>;
 }
@@ -84,12 +84,13 @@ class RunWorktrees implements Worktrees {
     return end;
   }
 
-  async recover(): Promise<void> {
+  async recover(): Promise<ReadonlyMap<string, Finished>> {
     const { before, emit, run, workspace } = this.#options;
     const store = await this.#open();
-    if (!store.ok) return;
+    if (!store.ok) return this.#finished;
     const finished = await recoverWorktrees({ store: store.value, before, emit, run, workspace });
     for (const [owner, end] of finished) this.#finished.set(owner, end);
+    return finished;
   }
 
   async end(): Promise<void> {

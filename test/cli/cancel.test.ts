@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { during, Place, type Running } from "./flow.ts";
 import { ends, replies, task } from "./lineage.ts";
+import { Repository } from "./repository.ts";
 
 const within = <T>(files: Readonly<Record<string, string>>, work: (place: Place) => Promise<T>): Promise<T> =>
   during(new Place(files), work);
@@ -168,6 +169,34 @@ describe.concurrent("flow cancel", () => {
       expect(place.read("told")).not.toContain("undone");
       expect(place.events().at(-1)).toMatchObject({ type: "run.finished", outcome: "cancelled" });
     }));
+
+  test.each(["worktree.applying", "worktree.closed"])(
+    "takes back changes of a worktree that were cut off at %s",
+    (type) =>
+      during(
+        new Repository({
+          "w.yaml": `
+steps:
+  w:
+    isolation: worktree
+    run: echo hello > made.txt
+    undo: { run: 'git apply --reverse "$P"', env: { P: "\${{ steps.w.outputs.patch }}" } }
+  ok: { needs: [w], approve: Go? }
+`,
+        }),
+        async (place) => {
+          await place.flow(["run", "w.yaml"]);
+          const at = place.events().findIndex((event) => event.type === type);
+          place.endLog(at + 1);
+          if (type === "worktree.applying") rmSync(join(place.folder, "made.txt"));
+          expect((await place.flow(["cancel", "latest"])).code).toBe(0);
+          expect([place.status, existsSync(join(place.folder, "made.txt"))]).toEqual([[], false]);
+          expect(place.events().at(-1)).toMatchObject({ type: "run.finished", outcome: "cancelled" });
+          expect((await place.flow(["resume", "latest"])).code).toBe(5);
+          expect(place.read("made.txt")).toBe("hello\n");
+        },
+      ),
+  );
 
   test("that a run never heard is forgotten by its resume", () =>
     within(waits, async (place) => {
