@@ -147,6 +147,8 @@ describe("what asks", () => {
     const files = levels({ bottom: ", tools: [Write]" }, two);
     const place = placeWith({
       ...files,
+      // One after the other: what one has written the other has not seen, and may not write over.
+      "flow.yaml": files["flow.yaml"].replace("limits: { depth: 2 }", "limits: { depth: 2, parallel: 1 }"),
       "replies.yaml": files["replies.yaml"].replace(task("middle"), `${task("middle")}, ${task("middle")}`),
     });
     const questions: string[] = [];
