@@ -173,8 +173,10 @@ async function* endOrRead(
   const { mail, readings, signal } = run;
   const due = readings?.(ids.agent, ids.turn + 1);
   // When a letter comes is a matter of time: in a replay it is read where it was read then, or by the next run.
-  if (mail?.isOpen === false && due) await mail.settled(due, signal);
-  if (signal.aborted) return aborted(signal);
+  if (mail?.isOpen === false && due) {
+    await mail.settled(due, signal);
+    if (signal.aborted) return aborted(signal);
+  }
   const wasLast = due === undefined && readings?.(ids.agent, ids.turn) !== undefined;
   if (mail?.isOpen !== true || (wasLast && !mail.isOwed)) return yield* settleEnd(run, { state, ids }, ending);
   await mail.arrival(signal, due);
