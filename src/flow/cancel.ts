@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import type { LogLine } from "../model/event.ts";
 import type { AgentOutcome } from "../model/message.ts";
 import type { RunOutcome } from "../model/outcome.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -24,6 +25,8 @@ export interface CancelRequest extends RunsPlace {
 export interface Cancelled {
   readonly run: string;
   readonly outcome: RunOutcome | AgentOutcome;
+  /** Steps of a run whose `undo` began and did not succeed, with the reason. */
+  readonly notUndone: ReadonlyMap<string, string>;
 }
 
 /**
@@ -52,8 +55,10 @@ async function cancelGoing(folder: string, request: CancelRequest, now: Standing
   }
   const outcome = (it: Standing): Cancelled["outcome"] | undefined =>
     agent === undefined ? it.end : it.agents.get(agent);
-  const ended = outcome(await standing(folder, (it) => outcome(it) === undefined));
-  return ended === undefined ? err(unavailable(`the run ${run} has died`)) : ok({ run, outcome: ended });
+  const after = await standing(folder, (it) => outcome(it) === undefined);
+  const ended = outcome(after);
+  if (ended === undefined) return err(unavailable(`the run ${run} has died`));
+  return ok({ run, outcome: ended, notUndone: agent === undefined ? after.notUndone : new Map() });
 }
 
 /** What a log says of those that can be cancelled. */
@@ -63,11 +68,13 @@ interface Standing {
   end: RunOutcome | undefined;
   /** By id; undefined is under way. */
   readonly agents: Map<string, AgentOutcome | undefined>;
+  /** By step: why its `undo`, which began, has not taken it back. */
+  readonly notUndone: Map<string, string>;
 }
 
 /** As of the end of the log, which is waited for as long as `goOn` says, if it is there. */
 async function standing(folder: string, goOn?: (it: Standing) => boolean): Promise<Standing> {
-  const it: Standing = { isAlive: isGoingOn(folder), end: undefined, agents: new Map() };
+  const it: Standing = { isAlive: isGoingOn(folder), end: undefined, agents: new Map(), notUndone: new Map() };
   const follow = goOn && { follow: async () => goOn(it) };
   for await (const record of readRun(folder, { values: "none", ...follow })) {
     if (record.kind !== "event") continue;
@@ -76,8 +83,17 @@ async function standing(folder: string, goOn?: (it: Standing) => boolean): Promi
     else if (line.type === "run.resumed") it.end = undefined;
     else if (line.type === "agent.started") it.agents.set(line.agent, undefined);
     else if (line.type === "agent.finished") it.agents.set(line.agent, line.outcome);
+    else noteUndo(it.notUndone, line);
   }
   return it;
+}
+
+function noteUndo(notUndone: Standing["notUndone"], line: LogLine): void {
+  if (line.type === "step.undo.started") notUndone.set(line.step, "its undo began and has no end in the log");
+  else if (line.type === "step.started") notUndone.delete(line.step);
+  else if (line.type !== "step.undone") return;
+  else if (line.outcome === "success") notUndone.delete(line.step);
+  else notUndone.set(line.step, line.error?.message ?? "its undo was cancelled before it ended");
 }
 
 /** No process runs it, and it has not come to its end. */
@@ -95,8 +111,10 @@ async function cancelResting(folder: string, request: CancelRequest): Promise<Re
   // Somebody else has just begun the same, or to resume it.
   if (!result.started && !("finished" in result) && isGoingOn(folder))
     return cancelGoing(folder, request, await standing(folder));
-  if ("finished" in result) return ok({ run: result.finished.run, outcome: result.finished.outcome });
-  return result.started ? ok({ run: result.end.run, outcome: result.end.outcome }) : err(result.refusal);
+  if (!result.started && "refusal" in result) return err(result.refusal);
+  const { run, outcome } = result.started ? result.end : result.finished;
+  const { notUndone } = await standing(folder);
+  return ok({ run, outcome, notUndone });
 }
 
 function nothingToCancel(

@@ -170,6 +170,29 @@ describe.concurrent("flow cancel", () => {
       expect(place.events().at(-1)).toMatchObject({ type: "run.finished", outcome: "cancelled" });
     }));
 
+  test("says which step was not taken back, and why", () =>
+    within(waits, async (place) => {
+      const asks = waits["w.yaml"].replace(/run: 'until[^']*'/, "approve: Go on?");
+      place.write("w.yaml", asks.replace("echo undone >> told", "exit 3"));
+      await place.flow(["run", "w.yaml"]);
+      const failed = await place.flow(["cancel", "latest"]);
+      expect([failed.code, failed.stderr]).toEqual([
+        0,
+        expect.stringMatching(/^flow: made was not taken back: .*3\n$/),
+      ]);
+      place.write("w.yaml", asks.replace("echo undone >> told", "echo undoing >> told; sleep 20"));
+      await place.flow(["run", "w.yaml"]);
+      const running = place.start(["cancel", "latest"]);
+      while (!place.read("told").includes("undoing")) await new Promise((resolve) => setTimeout(resolve, 20));
+      running.kill("SIGKILL");
+      await running.ended;
+      const again = await place.flow(["cancel", "latest"]);
+      expect([again.code, again.stderr]).toEqual([
+        0,
+        "flow: made was not taken back: its undo began and has no end in the log\n",
+      ]);
+    }));
+
   test.each(["worktree.applying", "worktree.closed"])(
     "takes back changes of a worktree that were cut off at %s",
     (type) =>

@@ -41,7 +41,9 @@ async function cancel(run: string, flags: CancelFlags, command: Command): Promis
     const { sayDiagnostics } = await import("../watch.ts");
     return sayDiagnostics(error.diagnostics, error.sources, command);
   }
-  const { outcome } = result.value;
+  const { outcome, notUndone } = result.value;
+  // Whoever wants it all to end at once has asked for that.
+  for (const [step, why] of now ? [] : notUndone) say(`flow: ${visible(`${step} was not taken back: ${why}`)}\n`);
   const what = `${agent === undefined ? "" : `${agent} of `}${result.value.run}`;
   print(outcome === "cancelled" ? `cancelled ${what}\n` : `${what} had come to an end of its own: ${outcome}\n`);
 }
