@@ -67,22 +67,6 @@ export class Conversations {
         this.#byAgent.get(line.agent)?.calls.set(id, { name, text, error: status === "error" });
         break;
       }
-      case "team.started":
-      case "team.member.added":
-      case "team.member.updated":
-      case "team.member.removed":
-      case "team.task.added":
-      case "team.task.updated":
-      case "team.message":
-      case "team.woken":
-      case "team.finished": {
-        const lead = this.#byAgent.get(line.agent);
-        if (line.type === "team.started" || line.type === "team.task.added")
-          for (const [id, call] of lead?.calls ?? [])
-            if (call.text === undefined) lead?.calls.set(id, { ...call, wasTold: true });
-        if (lead && !endsWithLead(line)) lead.team = foldTeam(lead.team, line);
-        break;
-      }
       case "agent.finished":
         if (line.parent !== null) this.#end(line);
         else if (!resumable.has(line.outcome) || this.#wasCutShort(line)) this.#forget(line.agent);
@@ -91,6 +75,7 @@ export class Conversations {
         if (line.outcome === "success") this.#forget(this.#last.get(line.step) ?? "");
         break;
       default:
+        if (isOfTeam(line)) this.#lead(line);
     }
   }
 
@@ -142,6 +127,15 @@ export class Conversations {
     if (!isAgain) this.#spawned++;
     if (continues !== undefined && !isOver) family?.delete(continues);
     family?.set(agent, { ...spawned, id: agent, agent: name, conversation });
+  }
+
+  /** The calls by which a lead begins its team and adds tasks have done that, though their results may be missing. */
+  #lead(line: TeamEvent): void {
+    const lead = this.#byAgent.get(line.agent);
+    if (line.type === "team.started" || line.type === "team.task.added")
+      for (const [id, call] of lead?.calls ?? [])
+        if (call.text === undefined) lead?.calls.set(id, { ...call, wasTold: true });
+    if (lead && !endsWithLead(line)) lead.team = foldTeam(lead.team, line);
   }
 
   /** A question nobody could be asked stays open, also when the run is gone on with. */
